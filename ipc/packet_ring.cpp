@@ -294,9 +294,12 @@ std::optional<std::int64_t> PacketRingObserver::last_dts() const {
 std::optional<FrameTimes> PacketRingObserver::newest() const {
   const Header& header = memory_->header();
   const std::uint64_t head = header.head.load(std::memory_order_seq_cst);
-  if (head == 0) return std::nullopt;
-  const FrameTimes times = copy_of(header.entry[(head - 1) % packet_ring_entries].times);
-  return is_possible(times) ? std::optional(times) : std::nullopt;
+  std::optional<FrameTimes> newest;
+  for (std::uint64_t back = 1; back <= std::min(head, most_reordered); ++back) {
+    const FrameTimes times = copy_of(header.entry[(head - back) % packet_ring_entries].times);
+    if (is_possible(times) && (!newest || times.pts > newest->pts)) newest = times;
+  }
+  return newest;
 }
 
 std::optional<std::int64_t> PacketRingObserver::shown_until() const {

@@ -150,7 +150,7 @@ class PacketRingObserver {
   [[nodiscard]] std::uint64_t published() const;
   // The decode time of the newest packet; nothing if there is none in this epoch.
   [[nodiscard]] std::optional<std::int64_t> last_dts() const;
-  // The times of the newest packet; likewise.
+  // Of the packets since the newest key frame or so: the times of the one that is shown last; likewise.
   [[nodiscard]] std::optional<FrameTimes> newest() const;
   // When all frames in it have been shown; nothing if there is none in this epoch. Where frames are reordered, that is
   // later than the newest packet's own end.

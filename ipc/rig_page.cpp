@@ -239,7 +239,17 @@ void RigPage::clear(EdgeId edge, ProcessId writer, ProcessId reader) const {
 
 void RigPage::move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId to) const {
   NodeBlock& before = node(from_node, from);
-  node(to_node, to).counters.add(before.counters);
+  NodeBlock& after = node(to_node, to);
+  after.counters.add(before.counters);
+  if (before.clock.first != 0) {
+    after.clock.media_offset = before.clock.media_offset.load();
+    after.clock.first = before.clock.first.load();
+  }
+  std::uint64_t ticks = after.clock.ticks;
+  while (ticks < before.clock.ticks && !after.clock.ticks.compare_exchange_weak(ticks, before.clock.ticks)) {
+  }
+  for (std::size_t cause = 0; cause < drop_causes; ++cause)
+    after.clock.skipped[cause].fetch_add(before.clock.skipped[cause]);
   new (&before) NodeBlock();
 }
 

@@ -102,16 +102,21 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   reload.footer("Exit status 2: the configuration is wrong, and the rig goes on as it was.");
   reload.callback([&chosen, address] { chosen = [=] { return run_reload(with_secrets(*address)); }; });
 
-  CLI::App& move = *app.add_subcommand("move", "have another worker do a camera's work, without losing a frame");
+  CLI::App& move =
+      *app.add_subcommand("move", "have another worker do a camera's or mosaic's work, without losing a frame");
   address = add_address(move);
   auto camera = std::make_shared<std::string>();
   auto worker = std::make_shared<unsigned>(0);
-  move.add_option("CAMERA", *camera, "its name")->required()->type_name("");
+  move.add_option("CAMERA", *camera, "the name of the camera or mosaic")->required()->type_name("");
   move.add_option("WORKER", *worker, "the worker's number, as `campipe status` shows it")
       ->required()
       ->type_name("")
       ->check(check_worker);
-  move.footer("The camera stays there until it is moved again, changed, or the rig is restarted.");
+  move.footer(
+      "It stays there until it is moved again, changed, or the rig is restarted.\n\n"
+      "Exit status: 0 it is there; 1 it is not moved, for the reason printed, and stays where it was, or no rig "
+      "answers;\n"
+      "2 wrong arguments.");
   move.callback([&chosen, address, camera, worker] {
     chosen = [=] { return run_move(with_secrets(*address), *camera, *worker); };
   });

@@ -100,11 +100,19 @@ struct CellState {
   }
 };
 
+// When a mosaic's clock has begun (ipc/rig_page.h, TickClock).
+struct TickOrigin {
+  std::int64_t first = 0;  // monotonic ns
+  std::int64_t media_offset = 0;
+  static void fields(auto& m, auto&& f) { f("first", m.first), f("media_offset", m.media_offset); }
+};
+
 // What a node draws at a clock of its own.
 struct Compose {
   MosaicConfig mosaic;
-  std::vector<CellState> cells;  // of each of the mosaic's
-  static void fields(auto& m, auto&& f) { f("mosaic", m.mosaic), f("cells", m.cells); }
+  std::vector<CellState> cells;     // of each of the mosaic's
+  std::optional<TickOrigin> clock;  // of the node that it takes over from
+  static void fields(auto& m, auto&& f) { f("mosaic", m.mosaic), f("cells", m.cells), f("clock", m.clock); }
 };
 
 struct RunNode {
@@ -118,9 +126,11 @@ struct RunNode {
   unsigned queue_size = 8;             // frames that may wait for it
   std::vector<EncodedOutput> outputs;  // what it makes of each frame: packets,
   std::vector<WrittenEdge> edges;      // and frames for other nodes
+  bool takes_over = false;             // from another node, by the page of OfferHandOver
   static void fields(auto& m, auto&& f) {
     f("node", m.node), f("inputs", m.inputs), f("join", m.join), f("compose", m.compose), f("name", m.name),
-        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges);
+        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("outputs", m.outputs), f("edges", m.edges),
+        f("takes_over", m.takes_over);
   }
 };
 
@@ -200,8 +210,9 @@ struct GoOn {
     std::uint64_t epoch = 1;  // as EncodedOutput's
     std::uint64_t base = 0;
     bool failed = false;
+    std::optional<NewestSet> after;  // as GroupSeat's
     static void fields(auto& m, auto&& f) {
-      f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+      f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("after", m.after);
     }
   };
   NodeId node;
@@ -217,8 +228,11 @@ struct ForgetNode : OfNode {
 // ---- To the writer of an edge
 
 // Its frame ring is to be replaced.
-struct RenewRing : OfEdge {
+struct RenewRing {
   static constexpr std::string_view type = "renew_ring";
+  EdgeId edge;
+  std::optional<RingMemory> memory;  // of a master's: from now on
+  static void fields(auto& m, auto&& f) { f("edge", m.edge), f("memory", m.memory); }
 };
 
 // ---- From the writer of an edge

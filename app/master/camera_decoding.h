@@ -64,7 +64,7 @@ class CameraDecoding {
   // See Decoding.
   void show(bool shown) { decoding_.show(shown); }
   void shed(ShedStep step) { decoding_.shed(step); }
-  void renew() { decoding_.renew(); }
+  void renew(const std::optional<RingMemory>& memory) { decoding_.renew(memory); }
   [[nodiscard]] EdgeId edge() const { return decoding_.edge(); }
   // Looks after the ring of a camera that is over. Does nothing before.
   void service() { decoding_.service(over_); }

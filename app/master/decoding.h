@@ -83,7 +83,7 @@ class Decoding {
   // Any thread. Whether a mosaic needs its frames; what it gives up for others; and as FrameRings'.
   void show(bool shown) { camera_.shown = shown; }
   void shed(ShedStep step) { camera_.shed = step; }
-  void renew() { rings_.renew(); }
+  void renew(const std::optional<RingMemory>& memory) { rings_.renew(memory); }
   void service(bool over) { rings_.service(over); }
 
  private:

@@ -69,10 +69,12 @@ void FrameProducer::replace_ring() {
   open_ring();
 }
 
-// Before the sequence wraps, after some months: readers end with this ring and go on with the next.
+// Before the sequence wraps, after some months, or since frames are to come in other memory: readers end with this ring
+// and go on with the next, for which they are waited for.
 void FrameProducer::renew_ring() {
   empty();
   replace_ring();
+  if (camera_.start.decode) rings_.wait_for_reader(reattach_deadline);
   await_key_ = !camera_.start.decode;
 }
 

@@ -27,7 +27,9 @@ FrameRings::FrameRings(DecodingContext& camera, OnRing on_ring)
     : camera_(camera),
       on_ring_(std::move(on_ring)),
       publish_range_(camera.name(), "publish"),
-      epoch_(camera.start.epoch) {}
+      epoch_(camera.start.epoch),
+      memory_(camera.start.placement.memory),
+      ready_(camera.start.placement.ready) {}
 
 bool FrameRings::StreamKind::is_like(const StreamKind& other) const {
   const double difference = std::abs(frame_rate - other.frame_rate);
@@ -62,7 +64,11 @@ void FrameRings::open(CameraDecoder& decoder) {
   spec.slot_bytes = needs.bytes;
   spec.epoch = epoch_;
   spec.base = start.base + published_;
-  const RingMemory memory = ring_memory(start.placement, needs.on_gpu);
+  RingMemory memory = ring_memory(start.placement, needs.on_gpu);
+  if (needs.on_gpu) {
+    memory.kind = memory_;
+    memory.ready = ready_;
+  }
   spec.memory = memory.kind;
   spec.ready = memory.ready;
   spec.device = memory.device;
@@ -97,6 +103,14 @@ void FrameRings::remove() {
 
 void FrameRings::close() {
   if (ring_) ring_->close();
+}
+
+void FrameRings::renew(const std::optional<RingMemory>& memory) {
+  if (memory) {
+    memory_ = memory->kind;
+    ready_ = memory->ready;
+  }
+  renew_ = true;
 }
 
 bool FrameRings::renewal_is_due() { return renew_.exchange(false) || ring_->exhausted(); }

@@ -67,8 +67,8 @@ class FrameRings {
   void sleep_until(Deadline due);
   void serve();
 
-  // Any thread.
-  void renew() { renew_ = true; }
+  // Any thread. `memory`: of all rings from then on that a GPU fills.
+  void renew(const std::optional<RingMemory>& memory);
   // Any thread, at least every 100 ms. `over`: the camera's thread has ended, and its last ring is looked after here.
   void service(bool over);
 
@@ -100,6 +100,8 @@ class FrameRings {
   bool had_reader_ = false;
   bool lost_reader_ = false;                            // and has another one since
   std::optional<Clock::time_point> reader_away_since_;  // there is none, and has been one
+  std::atomic<MemoryKind> memory_;                      // of rings that a GPU fills
+  std::atomic<ReadySignal> ready_;                      // likewise
   std::atomic<bool> renew_{false};
 };
 

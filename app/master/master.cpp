@@ -93,7 +93,7 @@ class Master {
   }
   void on(const messages::RenewRing& of) {
     for (const auto& [id, camera] : cameras_) {
-      if (camera->edge() == of.edge) camera->renew();
+      if (camera->edge() == of.edge) camera->renew(of.memory);
     }
   }
   void on(const messages::LeaveCamera& of) {

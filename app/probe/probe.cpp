@@ -35,7 +35,8 @@ bool driver_is_here() {
   return true;
 }
 
-// They share host memory, and what they are said to decode the CPU does; else they do nothing that GPUs do.
+// What they are said to decode the CPU does, into host memory, also where another one is asked for; else they do
+// nothing that GPUs do.
 Devices pretended_devices() {
   Devices devices;
   devices.driver = true;
@@ -52,7 +53,8 @@ Devices pretended_devices() {
       GpuPair& pair = devices.pairs.emplace_back();
       pair.from = from.device;
       pair.to = to.device;
-      pair.sharing[MemoryKind::host] = "";
+      pair.sharing[MemoryKind::host] = pair.sharing[MemoryKind::cuda_vmm] = "";
+      pair.rates[MemoryKind::host].copied = 1;  // so that it is taken
     }
   }
   return devices;

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "app/control/record_state.h"
+#include "core/clock.h"
 #include "ipc/drop_sum.h"
 
 namespace campipe {
@@ -244,6 +245,15 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
       settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;
+}
+
+// Tick k is frame k + 1. Who draws may be ahead of the supervisor by as much as its clock.
+std::uint64_t newest_frame(const Camera& camera, const RigPage& page) {
+  if (!camera.is_mosaic()) return camera.frames().published();
+  const std::int64_t first = clock_of(camera, page).first;
+  if (first <= 0 || first > now_ns()) return 0;
+  const double ticks = static_cast<double>(now_ns() - first) * camera.config.mosaic->rate / 1e9;
+  return static_cast<std::uint64_t>(ticks) + 2;
 }
 
 std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page) {

@@ -74,6 +74,9 @@ bool has_motion(const StreamConfig& config);
 // Of an output in its present group.
 SetTotals sets_of(const Camera& camera, const Output& output, const RigPage& page);
 
+// The number of the newest frame that there can be for the camera's first node; of a mosaic's, by its clock.
+std::uint64_t newest_frame(const Camera& camera, const RigPage& page);
+
 struct LostFrames {
   std::string name;  // of what they were for
   std::uint64_t number = 0;

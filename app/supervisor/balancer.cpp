@@ -8,6 +8,7 @@
 #include "app/placement/wanted_nodes.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/core_times.h"
+#include "app/supervisor/move_rules.h"
 #include "app/supervisor/source_waits.h"
 #include "core/gpu.h"
 #include "core/log.h"
@@ -111,7 +112,7 @@ std::string Balancer::why_it_stays(const Camera& camera) const {
   if (camera.config.placement) return "its configuration says where it runs (placement)";
   if (!is_choice(camera.asked.gpu)) return "its configuration says where it runs (gpu)";
   if (camera.last_move && camera.last_move->by_user) return "somebody has moved it there";
-  if (!keeps_time(camera.config.source)) return "it is a file that is read as fast as it goes";
+  if (!camera.is_mosaic() && !keeps_time(camera.config.source)) return "it is a file that is read as fast as it goes";
   return "";
 }
 
@@ -121,7 +122,7 @@ std::vector<unsigned> Balancer::others_for(const Camera& camera) {
   for (const ManagedProcess& process : processes_.all()) {
     if (process.kind != ProcessKind::worker || !process.child || process.number == node.worker) continue;
     const bool same_kind = on_gpu(process.place.gpu) == (node.gpu != "cpu");
-    if (same_kind && why_unreadable(process, camera, rig_.machine.devices).empty()) others.push_back(process.number);
+    if (same_kind && why_unreadable(rig_, camera, process).empty()) others.push_back(process.number);
   }
   return others;
 }

@@ -263,8 +263,11 @@ struct SourceRingStart {
 };
 
 struct CameraSource {
-  Placement placement;                   // where it is decoded, for whom
-  std::string gpu = "cpu";               // that decodes it, where it can: "0", or "cpu"
+  Placement placement;      // where it is decoded, for whom
+  std::string gpu = "cpu";  // that decodes it, where it can: "0", or "cpu"
+  // Of `placement`, before a worker came to read its frames that cannot read that GPU's memory
+  // (app/supervisor/moves.h).
+  std::optional<RingMemory> gpu_memory;
   PacketRings<SourceRingStart> packets;  // to be decoded
   std::int64_t next_packet = 0;          // the number of the first packet of a ring that is made next
   bool over = false;                     // no packet will come any more

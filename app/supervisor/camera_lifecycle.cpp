@@ -271,7 +271,7 @@ void CameraLifecycle::on_mosaic_death(const Camera& mosaic, const CameraNode& no
   for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
   for (Camera& camera : rig_.cameras.all()) {
     for (CameraEdge& edge : camera.edges) {
-      if (edge.cell && edge.cell->mosaic == mosaic.id) on_reader_death(edge, node.id);
+      if (edge.cell && edge.cell->mosaic == mosaic.id && edge.is_read_by(node.id)) on_reader_death(edge, node.id);
     }
   }
 }

@@ -218,9 +218,14 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   message.name = camera.name();
   message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);
-  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells};
+  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells, {}};
   const CameraMove* const takes_over = camera.move && camera.move->to == node.id ? &*camera.move : nullptr;
-  if (takes_over != nullptr) processes_.send_to_node(camera, node, messages::OfferHandOver(), {takes_over->page->fd()});
+  message.takes_over = takes_over != nullptr;
+  if (message.takes_over && message.compose) {
+    const TickClock& clock = rig_.page.node(takes_over->from, camera.node(takes_over->from).process()).clock;
+    message.compose->clock = messages::TickOrigin{clock.first, clock.media_offset};
+  }
+  if (message.takes_over) processes_.send_to_node(camera, node, messages::OfferHandOver(), {takes_over->page->fd()});
   for (Output& output : camera.outputs) {
     const NodeId encoder = takes_over != nullptr ? takes_over->from : node.id;
     if (output.is_copy() || output.node != encoder) continue;
@@ -244,7 +249,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   }
   processes_.send_to_node(camera, node, message);
   if (camera.is_mosaic()) {
-    rings_.offer_cells(camera);
+    rings_.offer_cells(camera, node);
     if (camera.source.over) processes_.send_to_node(camera, node, messages::FinishNode());
   }
   for (CameraEdge* input : inputs) {
@@ -270,17 +275,19 @@ void CameraSetup::start_nodes(Camera& camera) {
 
 void CameraSetup::remove_cell_edge(Camera& camera, EdgeId id) {
   const CameraEdge& edge = camera.edge(id);
-  rig_.page.clear(id, camera.writer_of(edge), edge.readers.front().process);
+  for (const EdgeReader& reader : edge.readers) rig_.page.clear(id, camera.writer_of(edge), reader.process);
   rig_.cameras.remove_edge(camera, id);
+}
+
+void CameraSetup::keep_newest_set(Output& output) {
+  const auto newest = output.packets.newest ? output.packets.newest->newest() : std::nullopt;
+  if (newest && newest->set_state == SetState::own) output.newest_set = messages::NewestSet{newest->set, newest->pts};
 }
 
 // The page goes first. A member that comes while its group runs, or after another one of its name, has no part in what
 // was before.
 messages::GroupSeat CameraSetup::take_seat(const Camera& camera, const CameraNode& node, Output& output) {
-  if (output.packets.newest) {
-    const auto newest = output.packets.newest->newest();
-    if (newest && newest->set_state == SetState::own) output.newest_set = messages::NewestSet{newest->set, newest->pts};
-  }
+  keep_newest_set(output);
   const SyncGroups::Seat seat = rig_.groups.join(camera.id, *output.config.group);
   processes_.send(processes_.worker(node.worker), messages::OfferGroupPage{{output.id}}, {seat.page->fd()});
   return {seat.place, seat.from_start && !output.before, output.newest_set};

@@ -86,7 +86,7 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
 }
 
 void MessageRouter::on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
-  moves_.cancel(about.camera, "its frames come in another ring");
+  if (!about.edge.writer && about.camera.move) moves_.cancel(about.camera, "its frames come in another ring");
   rings_.add(about.camera, about.edge, ring, fds);
 }
 

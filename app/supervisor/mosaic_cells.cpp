@@ -112,12 +112,14 @@ void MosaicCells::follow(Camera& mosaic, const CamerasByName& cameras) {
     const auto found = cameras.find(cells[i].camera);
     Camera* const camera = found != cameras.end() ? found->second : nullptr;
     CameraEdge* edge = camera != nullptr ? edge_for(*camera, {mosaic.id, i}) : nullptr;
-    const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera);
+    // During a move of the mosaic its two nodes have the same cells.
+    const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera) && !mosaic.move;
     if (is_new) edge = &add_edge(*camera, mosaic, i);
     messages::CellState state = state_of(camera, edge);
     if (state != mosaic.cells[i]) {
       mosaic.cells[i] = std::move(state);
-      processes_.send_to_node(mosaic, mosaic.nodes.front(), messages::ShowCell{{}, i, mosaic.cells[i]});
+      for (const CameraNode& node : mosaic.nodes)
+        processes_.send_to_node(mosaic, node, messages::ShowCell{{}, i, mosaic.cells[i]});
     }
     if (is_new) setup_.send_edge(*camera, *edge);
   }
@@ -153,6 +155,20 @@ CameraEdge& MosaicCells::add_edge(Camera& camera, const Camera& mosaic, unsigned
   seat.node = reader.id;
   seat.process = reader.process();
   return rig_.cameras.add_edge(camera, std::move(edge));
+}
+
+// Nobody answers any more whom the first node was to write no edge for.
+void MosaicCells::go_over(Camera& camera, const CameraNode& from, const CameraNode& to) {
+  for (CameraEdge& edge : camera.edges) {
+    if (!edge.cell || edge.writer != from.id) continue;
+    rig_.page.move_written(edge.id, from.process(), to.process());
+    edge.writer = to.id;
+    edge.ended = edge.ended || edge.ending;
+    const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
+    if (edge.ending || mosaic == nullptr) continue;
+    edge.memory = memory_between(camera, to, mosaic->nodes.front());
+    setup_.send_edge(camera, edge);
+  }
 }
 
 // One that is not decoded for its own outputs is so while a mosaic shows it.

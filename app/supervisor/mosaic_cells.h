@@ -20,6 +20,9 @@ class MosaicCells {
 
   // Makes the edges of cells, and what their mosaics know, as the cameras are now. To be called several times a second.
   void follow();
+  // The camera's node `from`, which has no thread any more, is replaced by `to`, which writes its cells' edges from now
+  // on. Mosaics go on with the frames that they have, until the first one from there comes.
+  void go_over(Camera& camera, const CameraNode& from, const CameraNode& to);
 
  private:
   using CamerasByName = std::map<std::string_view, Camera*>;

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/move_rules.h"
 #include "core/failpoint.h"
-#include "core/gpu.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -16,10 +15,6 @@ namespace {
 
 // Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
 constexpr auto longest_move = std::chrono::seconds(8);
-
-bool is_shown(const Camera& camera) {
-  return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.cell.has_value(); });
-}
 
 Placement placement_at(const ProcessPlace& place, const Output& output, const Devices& devices) {
   CameraPlan camera;
@@ -31,30 +26,6 @@ Placement placement_at(const ProcessPlace& place, const Output& output, const De
 }
 
 }  // namespace
-
-std::string never_moved(const Camera& camera) {
-  if (camera.is_mosaic()) return "it is a mosaic, and these cannot be moved";
-  const bool staged = camera.nodes.size() != 1 && !camera.move;
-  if (staged) return "it is processed by stage or by tile, and such cameras cannot be moved";
-  if (camera.config.group) return "it is in a synchronised group, and such cameras cannot be moved";
-  if (is_shown(camera)) return "a mosaic shows it, and such cameras cannot be moved";
-  if (camera.outputs.size() > HandOver::most_outputs)
-    return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
-  return "";
-}
-
-std::string why_unreadable(const ManagedProcess& worker, const Camera& camera, const Devices& devices) {
-  const Placement& source = camera.source.placement;
-  const ProcessPlace& place = worker.place;
-  if (source.memory == MemoryKind::host) return "";
-  if (!on_gpu(place.gpu))
-    return fmt::format("its frames are in a GPU's memory, and worker {} works on the CPU", worker.number);
-  if (std::ranges::find(place.sees, source.decode_gpu) == place.sees.end())
-    return fmt::format("worker {} was started before any camera was decoded on its GPU", worker.number);
-  const std::string problem = sharing_problem(devices, source.decode_gpu, place.gpu, source.memory);
-  if (problem.empty()) return "";
-  return fmt::format("worker {} cannot read the memory of the GPU that decodes it: {}", worker.number, problem);
-}
 
 void Moves::begin(const messages::MoveCamera& asked, pid_t asker) {
   const auto refuse = [&](int status, const std::string& why) { answer_(asker, asked.request, refused(status, why)); };
@@ -91,32 +62,104 @@ std::string Moves::begin(Camera& camera, unsigned worker, const std::string& rea
 // Empty: it can be moved there.
 std::string Moves::refusal(const Camera& camera, unsigned worker) const {
   const unsigned workers = processes_.count(ProcessKind::worker);
-  if (worker >= workers) {
-    const std::string which =
-        workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
-    return fmt::format("there is no worker {}; {}", worker, which);
+  if (waiting_.contains(camera.id)) return "it is being moved already";
+  if (worker < workers) return why_not_moved(rig_, camera, processes_.worker(worker));
+  const std::string which =
+      workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
+  return fmt::format("there is no worker {}; {}", worker, which);
+}
+
+// What the camera's node reads: of a mosaic's, edges of other cameras.
+template <typename Do>
+void Moves::for_each_input(Camera& camera, const Do& act) {
+  if (!camera.is_mosaic()) return act(camera.frames());
+  for (Camera& shown : rig_.cameras.all()) {
+    for (CameraEdge& edge : shown.edges) {
+      if (edge.cell && edge.cell->mosaic == camera.id) act(edge);
+    }
   }
-  if (!camera.takes_part()) return "it is disabled";
-  if (camera.move) return "it is being moved already";
-  if (camera.retiring || camera.relocation) return "it is being changed";
-  if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
-  if (std::string why = never_moved(camera); !why.empty()) return why;
-  const CameraNode& node = camera.nodes.front();
-  if (node.worker == worker) return fmt::format("it is on worker {} already", worker);
-  const ManagedProcess& to = processes_.worker(worker);
-  if (is_gone(rig_.machine.devices, to.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker);
-  const bool runs = camera.own().state == CameraState::running && !node.done && !camera.source.over;
-  if (!runs) return fmt::format("it does not run: it is {}", name_of(camera.own().state));
-  if (camera.shed == ShedStep::off)
-    return "nothing of it is decoded just now, since cameras of higher priority need the time (`priority`)";
+}
+
+void Moves::begin(Camera& camera, CameraMove move) {
+  const ManagedProcess& worker = processes_.worker(move.worker);
+  const std::string why = camera.is_mosaic() ? "" : why_unreadable(rig_, camera, worker);
+  if (why.empty()) return start(camera, move);
+  spdlog::info("{}: its frames are to come through host memory, since {}", camera.name(), why);
+  const Placement& source = camera.source.placement;
+  camera.source.gpu_memory = ring_memory(source, true);
+  take_frames_in(camera, {MemoryKind::host, ReadySignal::immediate, source.decode_gpu});
+  waiting_.insert_or_assign(camera.id, Waiting{camera.name(), std::move(move), camera.frames().epoch});
+}
+
+// With the next key frame.
+void Moves::take_frames_in(Camera& camera, const RingMemory& memory) {
+  camera.source.placement.memory = memory.kind;
+  camera.source.placement.ready = memory.ready;
+  processes_.send_to_master(camera, messages::RenewRing{camera.frames().id, memory});
+}
+
+// Where its worker can read them there.
+void Moves::take_frames_where_they_were(Camera& camera) {
+  const auto& memory = camera.source.gpu_memory;
+  if (!memory || camera.nodes.size() != 1) return;
+  const ManagedProcess& worker = processes_.worker(camera.nodes.front().worker);
+  if (!why_unreadable(rig_, worker, *memory).empty()) return;
+  spdlog::info("{}: its frames are to come in the memory of its GPU again", camera.name());
+  take_frames_in(camera, *std::exchange(camera.source.gpu_memory, std::nullopt));
+}
+
+// The ring is there, and its reader has come: until then, the master must not take another one for it.
+bool Moves::has_ring_in_host_memory(const Camera& camera) {
   const auto& ring = camera.frames().newest;
-  const bool comes = ring && ring->observer.writer_state() == WriterState::open;
-  if (!comes) return "no frames come to its worker just now";
-  return why_unreadable(to, camera, rig_.machine.devices);
+  const auto& seat = camera.frames().reader(camera.nodes.front().id).seat;
+  if (!ring || !seat || ring->observer.memory().kind() != MemoryKind::host) return false;
+  return ring->observer.writer_state() == WriterState::open && ring->observer.reader_state(*seat) == ReaderState::live;
+}
+
+void Moves::give_up(Camera& camera, CameraMove& move, const std::string& why) {
+  spdlog::warn("{}: is not moved to worker {}: {}", camera.name(), move.worker, why);
+  answer(move, refused(409, "it is not moved: " + why));
+  take_frames_where_they_were(camera);
+}
+
+void Moves::follow_waiting() {
+  std::vector<CameraId> all;
+  for (const auto& [id, waiting] : waiting_) all.push_back(id);
+  for (const CameraId id : all) {
+    Waiting& waiting = waiting_.at(id);
+    Camera* const camera = rig_.cameras.find(id);
+    const bool is_here = camera != nullptr && camera->name() == waiting.name;
+    const bool goes_on = is_here && !camera->retiring && !camera->source.over && rig_.phase == RunPhase::running;
+    const bool may_begin = goes_on && camera->frames().epoch > waiting.epoch && has_ring_in_host_memory(*camera);
+    const bool in_time = Clock::now() - waiting.move.begun < longest_move;
+    if (goes_on && in_time && !may_begin) continue;
+    CameraMove move = std::move(waiting_.extract(id).mapped().move);
+    if (!is_here) {
+      answer(move, refused(409, "it is not moved: it was removed"));
+    } else if (!goes_on) {
+      give_up(*camera, move, why_it_ends(rig_, *camera));
+    } else if (!may_begin) {
+      give_up(*camera, move,
+              fmt::format("no key frame came within {} s, from which on its frames could come through host memory",
+                          longest_move.count()));
+    } else {
+      begin_in_host_memory(*camera, std::move(move));
+    }
+  }
+}
+
+void Moves::begin_in_host_memory(Camera& camera, CameraMove move) {
+  std::string why = refusal(camera, move.worker);
+  if (!why.empty()) return give_up(camera, move, why);
+  try {
+    start(camera, move);
+  } catch (const std::exception& error) {
+    give_up(camera, move, error.what());
+  }
 }
 
 // Nothing has changed where it throws.
-void Moves::begin(Camera& camera, CameraMove move) {
+void Moves::start(Camera& camera, CameraMove& move) {
   const CameraNode from = camera.nodes.front();
   ManagedProcess& worker = processes_.worker(move.worker);
   move.page = HandOver::create();
@@ -129,16 +172,17 @@ void Moves::begin(Camera& camera, CameraMove move) {
   node.first_filter = from.first_filter;
   const NodeId to = rig_.cameras.add_node(camera, std::move(node)).id;
   move.to = to;
-  CameraEdge& edge = camera.frames();
-  edge.reader(from.id).gives_over = move.page;
-  EdgeReader& reader = edge.readers.emplace_back();
-  reader.node = to;
-  reader.process = worker.id;
-  reader.takes_over = move.page;
+  for_each_input(camera, [&](CameraEdge& edge) {
+    if (!edge.cell) edge.reader(from.id).gives_over = move.page;
+    EdgeReader& reader = edge.readers.emplace_back();
+    reader.node = to;
+    reader.process = worker.id;
+    if (!edge.cell) reader.takes_over = move.page;
+  });
   spdlog::info("{}: its work is to go over from worker {} to worker {}: {}", camera.name(), from.worker, move.worker,
                move.reason);
   camera.move = std::move(move);
-  camera.require_readers(camera.frames());
+  require_readers(camera);
   rig_.next_status = Clock::now();
   processes_.send_to_node(camera, camera.node(from.id), messages::OfferHandOver(), {camera.move->page->fd()});
   failpoint("supervisor.move_offered", camera.name());
@@ -146,6 +190,7 @@ void Moves::begin(Camera& camera, CameraMove move) {
 }
 
 void Moves::follow() {
+  follow_waiting();
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.move || camera.move->cancelled || Clock::now() - camera.move->begun < longest_move) continue;
     const bool ready = camera.move->page->word().state == HandOver::State::ready;
@@ -157,6 +202,7 @@ void Moves::follow() {
 
 // Its node in the other worker sees it, and ends.
 void Moves::cancel(Camera& camera, const std::string& why) {
+  if (auto waiting = waiting_.extract(camera.id)) give_up(camera, waiting.mapped().move, why);
   if (!camera.move || camera.move->cancelled || !camera.move->page->cancel()) return;
   note_cancelled(camera, why);
 }
@@ -165,7 +211,7 @@ void Moves::note_cancelled(Camera& camera, const std::string& why) {
   CameraMove& move = *camera.move;
   if (std::exchange(move.cancelled, true)) return;
   spdlog::warn("{}: is not moved to worker {}: {}", camera.name(), move.worker, why);
-  camera.require_readers(camera.frames());
+  require_readers(camera);
   answer(move, refused(409, "it is not moved: " + why));
 }
 
@@ -180,11 +226,12 @@ bool Moves::on_node_done(Camera& camera, const CameraNode& node) {
       complete(camera);
       return true;
     }
-    cancel(camera, "its source has ended");
+    cancel(camera, why_it_ends(rig_, camera));
     return false;
   }
   if (node.id != camera.move->to) return false;
-  note_cancelled(camera, "its source has ended");  // unless there was another reason: the old node may still be at work
+  note_cancelled(camera,
+                 why_it_ends(rig_, camera));  // unless there was another reason: the old node may still be at work
   drop_new_node(camera);
   return true;
 }
@@ -204,11 +251,14 @@ void Moves::on_worker_death(unsigned worker) {
 void Moves::on_death_of_old(Camera& camera) {
   const CameraNode& old_node = camera.node(camera.move->from);
   if (old_node.done) return;
-  if (!camera.move->page->decide_for_dead(camera.frames().published())) {
+  if (!camera.move->page->decide_for_dead(newest_frame(camera, rig_.page))) {
     return note_cancelled(camera, "its worker died before the other one was ready");
   }
   for (Output& output : camera.outputs) {
     if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
+  }
+  for (CameraEdge& edge : camera.edges) {
+    if (edge.writer == old_node.id && edge.newest) edge.newest->observer.mark_writer_gone();
   }
   ++camera.counted[Counter::worker_restarts];
   complete(camera);
@@ -223,70 +273,99 @@ void Moves::on_death_of_new(Camera& camera) {
   drop_new_node(camera);
 }
 
+// Of one that died, the ring may have taken back frames that were the other one's already.
+void Moves::correct_recalled(Camera& camera, const CameraNode& from) {
+  CameraEdge& edge = camera.frames();
+  EdgeReader& reader = edge.reader(from.id);
+  const ReaderFrames came = edge.frames_for(reader);
+  const std::uint64_t accounted = accounted_at(camera, from, rig_.page);
+  const std::uint64_t taken = came.meant - came.recalled;
+  if (taken < accounted) reader.not_recalled = accounted - taken;
+}
+
+void Moves::settle(const Camera& camera, const CameraNode& node) {
+  const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
+  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
+}
+
 // The old node is done, or its process is gone: what came before the boundary is encoded, dropped, or lost with it.
 void Moves::complete(Camera& camera) {
   CameraMove move = std::move(*camera.move);
-  CameraEdge& edge = camera.frames();
   const CameraNode from = camera.node(move.from);
-  // Of one that died, the ring may have taken back frames that were the other one's already.
-  const ReaderFrames came = edge.frames_for(edge.reader(move.from));
-  const std::uint64_t accounted = accounted_at(camera, from, rig_.page);
-  const std::uint64_t taken = came.meant - came.recalled;
-  if (taken < accounted) edge.reader(move.from).not_recalled = accounted - taken;
-  const auto lost = settle_node(camera, from, rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-  const ReaderFrames before = edge.frames_for(edge.reader(move.from));
-  EdgeReader& reader = edge.reader(move.to);
-  reader.meant += before.meant;
-  reader.recalled += before.recalled;
   const CameraNode& to = camera.node(move.to);
+  const std::uint64_t boundary = *move.page->boundary();
+  if (camera.is_mosaic()) {
+    // Tick k is frame k + 1. One that died may not have noted its last ones, or one that was to be the other one's.
+    rig_.page.node(from.id, from.process()).clock.ticks = boundary - std::min<std::uint64_t>(boundary, 1);
+  } else {
+    correct_recalled(camera, from);
+  }
+  settle(camera, from);
   rig_.page.move(from.id, from.process(), to.id, to.process());
-  rig_.page.move(edge.id, from.process(), to.process());
+  for_each_input(camera, [&](CameraEdge& edge) {
+    if (!edge.is_read_by(from.id) || !edge.is_read_by(to.id)) return;
+    rig_.page.move(edge.id, from.process(), to.process());
+    if (edge.cell) return;
+    const ReaderFrames before = edge.frames_for(edge.reader(from.id));
+    edge.reader(to.id).meant += before.meant;
+    edge.reader(to.id).recalled += before.recalled;
+  });
   messages::GoOn go_on{to.id, {}};
   for (Output& output : camera.outputs) {
     if (output.is_copy()) continue;
     rig_.page.move(output.id, from.process(), to.process());
     output.node = to.id;
     output.placement = move.placements.at(output.id);
-    go_on.outputs.push_back(
-        {output.id, output.packets.epoch + 1, output.packets_published(), output.state == CameraState::failed});
+    if (output.config.group) CameraSetup::keep_newest_set(output);
+    go_on.outputs.push_back({output.id, output.packets.epoch + 1, output.packets_published(),
+                             output.state == CameraState::failed, output.newest_set});
   }
   move.page->forget_fd();
   camera.move.reset();
   ++camera.counted[Counter::moves];
   camera.last_move = {.from = from.worker, .to = move.worker, .reason = move.reason, .by_user = move.by_user};
+  cells_.go_over(camera, from, camera.node(move.to));
   remove_node(camera, from.id, from.worker);
   failpoint("supervisor.move_complete", camera.name());
   if (move.to_died) {
-    edge.reader(move.to).unsettled = true;
+    if (camera.is_mosaic()) settle(camera, camera.node(move.to));
+    if (!camera.is_mosaic()) camera.frames().reader(move.to).unsettled = true;
     setup_.send_new_node(camera, camera.node(move.to));
   } else {
     processes_.send_to_node(camera, camera.node(move.to), std::move(go_on));
   }
-  spdlog::info("{}: is on worker {} from frame {} on", camera.name(), move.worker, *move.page->boundary());
+  spdlog::info("{}: is on worker {} from frame {} on", camera.name(), move.worker, boundary);
   answer(move, moved_answer(move.worker));
+  take_frames_where_they_were(camera);
 }
 
 void Moves::drop_new_node(Camera& camera) {
   const CameraMove move = std::move(*camera.move);
   camera.move.reset();
-  camera.frames().reader(move.from).gives_over.reset();
+  if (!camera.is_mosaic()) camera.frames().reader(move.from).gives_over.reset();
   const CameraNode to = camera.node(move.to);
   rig_.page.clear(to.id, to.process());
   remove_node(camera, move.to, move.worker);
+  take_frames_where_they_were(camera);
 }
 
 void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {
   processes_.send(processes_.worker(worker), messages::ForgetNode{{node}});
-  camera.frames().remove_reader(node);
+  for_each_input(camera, [node](CameraEdge& edge) {
+    if (edge.is_read_by(node)) edge.remove_reader(node);
+  });
   rig_.cameras.remove_node(camera, node);
-  camera.require_readers(camera.frames());
+  require_readers(camera);
+}
+
+void Moves::require_readers(Camera& camera) {
+  if (!camera.is_mosaic()) camera.require_readers(camera.frames());
 }
 
 void Moves::end_all() {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.move) continue;
-    if (camera.move->page->decide_for_dead(camera.frames().published())) {
+    if (camera.move->page->decide_for_dead(newest_frame(camera, rig_.page))) {
       complete(camera);
     } else {
       drop_new_node(camera);

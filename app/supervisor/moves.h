@@ -5,32 +5,34 @@
 // is done, its counters, outputs and place are the second one's. Until then the first one goes on as if nothing had
 // been whenever something goes wrong: the other node cannot get ready, dies, or takes too long; the frame ring is
 // replaced; an output fails. When the first one's process dies, the second one takes over, if it is ready.
+//
+// A mosaic goes over in the same way: its frames are the ticks of its clock, and both nodes read all cells' edges. What
+// a camera's node makes for mosaics, the second one makes once it has the work. Where the other worker cannot read the
+// memory of the GPU that decodes the camera, its frames come through host memory from the next key frame on, and it
+// goes over then; they come in the GPU's again when it is where that can be read.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "app/supervisor/answers.h"
 #include "app/supervisor/camera_setup.h"
+#include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
-
-// Why a camera of its kind is never moved; empty: it may be.
-std::string never_moved(const Camera& camera);
-// Why the worker cannot read the camera's frames; empty: it can.
-std::string why_unreadable(const ManagedProcess& worker, const Camera& camera, const Devices& devices);
 
 class Moves {
  public:
   // To who asked; `request` as in messages::MoveCamera.
   using Answerer = std::function<void(pid_t asker, std::uint64_t request, const messages::Answer& answer)>;
 
-  Moves(RigState& rig, Processes& processes, CameraSetup& setup, Answerer answer)
-      : rig_(rig), processes_(processes), setup_(setup), answer_(std::move(answer)) {}
+  Moves(RigState& rig, Processes& processes, CameraSetup& setup, MosaicCells& cells, Answerer answer)
+      : rig_(rig), processes_(processes), setup_(setup), cells_(cells), answer_(std::move(answer)) {}
 
   // The answer follows, maybe at once.
   void begin(const messages::MoveCamera& asked, pid_t asker);
@@ -48,11 +50,30 @@ class Moves {
   void end_all();
 
  private:
+  // Its frames are to come in other memory first.
+  struct Waiting {
+    std::string name;  // the camera's
+    CameraMove move;
+    std::uint64_t epoch = 0;  // of the ring before
+  };
+
   void begin(Camera& camera, CameraMove move);
+  void start(Camera& camera, CameraMove& move);
+  void begin_in_host_memory(Camera& camera, CameraMove move);
+  static bool has_ring_in_host_memory(const Camera& camera);
+  void take_frames_in(Camera& camera, const RingMemory& memory);
+  void take_frames_where_they_were(Camera& camera);
+  void follow_waiting();
+  void give_up(Camera& camera, CameraMove& move, const std::string& why);
   [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
+  template <typename Do>
+  void for_each_input(Camera& camera, const Do& act);
   void on_death_of_old(Camera& camera);
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);
+  void correct_recalled(Camera& camera, const CameraNode& from);
+  void settle(const Camera& camera, const CameraNode& node);
+  static void require_readers(Camera& camera);
   void drop_new_node(Camera& camera);
   void remove_node(Camera& camera, NodeId node, unsigned worker);
   void note_cancelled(Camera& camera, const std::string& why);
@@ -61,7 +82,9 @@ class Moves {
   RigState& rig_;
   Processes& processes_;
   CameraSetup& setup_;
+  MosaicCells& cells_;
   Answerer answer_;
+  std::map<CameraId, Waiting> waiting_;
 };
 
 }  // namespace campipe

@@ -136,6 +136,7 @@ void Relocations::place(Camera& camera, const PartIds& ids, const CameraPlan& wh
     for (EdgeReader& reader : edge.readers) reader.meant = published;
   }
   camera.source.placement = where.placement;
+  camera.source.gpu_memory.reset();
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
 }
 

@@ -84,7 +84,7 @@ const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeRea
 // Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.
 void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
-  processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{{edge.id}});
+  processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{edge.id, std::nullopt});
 }
 
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
@@ -166,11 +166,11 @@ void RingRouter::pass_on_all(const Camera& camera, Output& output) {
   for (const auto& ring : output.packets.unread) pass_on(camera, output, ring);
 }
 
-void RingRouter::offer_cells(const Camera& mosaic) {
+void RingRouter::offer_cells(const Camera& mosaic, const CameraNode& node) {
   for (Camera& camera : rig_.cameras.all()) {
     for (CameraEdge& edge : camera.edges) {
-      if (!edge.cell || edge.cell->mosaic != mosaic.id) continue;
-      EdgeReader& reader = edge.readers.front();
+      if (!edge.cell || edge.cell->mosaic != mosaic.id || !edge.is_read_by(node.id)) continue;
+      EdgeReader& reader = edge.reader(node.id);
       reader.sent = {};
       offer(camera, edge, reader);
     }

@@ -34,7 +34,7 @@ class RingRouter {
   // offered.
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // Likewise to a mosaic's node, of all its cells' edges.
-  void offer_cells(const Camera& mosaic);
+  void offer_cells(const Camera& mosaic, const CameraNode& node);
   // All that its master has not finished, to one that knows the camera.
   void pass_on_packets(const Camera& camera);
   // All that the publisher has not finished.

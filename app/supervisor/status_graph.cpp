@@ -122,15 +122,15 @@ json StatusGraph::make(const Camera& camera, const Cameras& cameras) {
   if (!camera.is_mosaic()) graph["nodes"].push_back(to_json(source_of(camera)));
   if (!camera.uses_worker()) return graph;
   // One that is to take over has no part in it yet.
-  const auto is_there = [&](NodeId node) { return !camera.move || camera.move->to != node; };
+  const auto is_there = [](const Camera& owner, NodeId node) { return !owner.move || owner.move->to != node; };
   for (const CameraNode& node : camera.nodes) {
-    if (is_there(node.id)) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
+    if (is_there(camera, node.id)) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
   }
   for (const CameraEdge& edge : camera.edges) {
     const double fps = frame_rate(camera, edge);
     for (const EdgeReader& reader : edge.readers) {
       const Camera* const of_reader = cameras.find(reader.node);
-      if (of_reader != nullptr && is_there(reader.node))
+      if (of_reader != nullptr && is_there(*of_reader, reader.node))
         graph["edges"].push_back(edge_json(camera, edge, *of_reader, reader, fps));
     }
   }

@@ -82,7 +82,8 @@ class Supervisor {
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
   ServiceNotifier service_;
   ConfigChanges changes_;
-  Moves moves_{rig_, processes_, setup_, [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
+  Moves moves_{rig_, processes_, setup_, cells_,
+               [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
   Balancer balancer_{rig_, processes_, moves_};

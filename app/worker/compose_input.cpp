@@ -44,6 +44,8 @@ ComposeInput::ComposeInput(const messages::RunNode& asked, NodePlace& place, con
       place_(place),
       page_(page),
       clock_(clock),
+      origin_(asked.compose->clock.value_or(messages::TickOrigin())),
+      rehearses_(asked.compose->clock.has_value()),
       events_(events),
       most_late_(asked.queue_size),
       contents_(canvas_.cells.size()) {
@@ -82,7 +84,7 @@ void ComposeInput::abandon() {
 void ComposeInput::run(FrameTaker& taker) {
   taker.get_ready(canvas_.format, {rate_, 0});
   if (begin(taker)) {
-    while (sleep_until(time_of(clock_.ticks), taker)) compose(next_tick(), taker);
+    while (!leaves_ && sleep_until(time_of(next_), taker)) compose(taker);
   }
   cells_.clear();  // frames go back behind work on the node's stream, which ends with its outputs
   draw_ = nullptr;
@@ -109,11 +111,15 @@ bool ComposeInput::is_going() const {
   return first > 0 && first <= now && clock_.ticks <= most_ticks;
 }
 
-// The clock begins when all processes are ready and the cells have frames, or need not be waited for any longer. False:
-// it never does.
+// The clock begins when all processes are ready and the cells have frames, or need not be waited for any longer; one
+// that takes over joins in then. False: it never does.
 bool ComposeInput::begin(FrameTaker& taker) {
-  goes_on_ = is_going();
-  if (goes_on_) return true;
+  goes_on_ = !rehearses_ && is_going();
+  if (goes_on_) {
+    origin_ = {clock_.first, clock_.media_offset};
+    next_ = noted_ = clock_.ticks;
+    return true;
+  }
   while (!page_.barrier().over(0)) {
     if (!sleep_until(now_ns() + slice, taker)) return false;
   }
@@ -125,10 +131,14 @@ bool ComposeInput::begin(FrameTaker& taker) {
   while (wait()) {
     if (!sleep_until(now_ns() + slice / 10, taker)) return false;
   }
-  const std::int64_t now = now_ns();
-  clock_.media_offset = utc_now_ns();
+  if (rehearses_) {
+    next_ = newest_tick() + 1;
+    return true;
+  }
+  origin_ = {now_ns(), utc_now_ns()};
+  clock_.media_offset = origin_.media_offset;
   clock_.ticks = 0;
-  clock_.first = now;
+  clock_.first = origin_.first;
   return true;
 }
 
@@ -144,6 +154,7 @@ bool ComposeInput::sleep_until(std::int64_t time, FrameTaker& taker) {
       if (inbox_.finishing) return false;
     }
     take_news();
+    if (leaves_) return false;
     if (now_ns() >= time) return true;
     taker.rest();
   }
@@ -166,26 +177,64 @@ void ComposeInput::take_news() {
 }
 
 std::int64_t ComposeInput::time_of(std::uint64_t tick) const {
-  return clock_.first + std::llround(static_cast<double>(tick) * 1e9 / rate_);
+  return origin_.first + std::llround(static_cast<double>(tick) * 1e9 / rate_);
 }
 
-// The one that is to be drawn now: all before it have been, or are skipped.
-std::uint64_t ComposeInput::next_tick() {
-  const std::uint64_t due = clock_.ticks;
-  const std::int64_t late = std::max<std::int64_t>(now_ns() - time_of(due), 0);
+std::int64_t ComposeInput::media_time_of(std::uint64_t tick) const {
+  return origin_.media_offset + time_of(tick) - origin_.first;
+}
+
+// By the clock; 0 before the first one, too.
+std::uint64_t ComposeInput::newest_tick() const {
+  const std::int64_t passed = std::max<std::int64_t>(now_ns() - origin_.first, 0);
+  return static_cast<std::uint64_t>(static_cast<double>(passed) * rate_ / 1e9);
+}
+
+// All before it have been, or are skipped.
+ComposeInput::Due ComposeInput::next_tick() {
+  const std::int64_t late = std::max<std::int64_t>(now_ns() - time_of(next_), 0);
   const auto behind = static_cast<std::uint64_t>(static_cast<double>(late) * rate_ / 1e9);
   const bool catches_up = !goes_on_ && behind <= most_late_;
-  const std::uint64_t skipped = catches_up ? 0 : behind;
   const auto cause = std::exchange(goes_on_, false) ? DropCause::worker_lost : DropCause::queue_full;
-  clock_.ticks = due + skipped + 1;
-  if (skipped > 0) skip(cause, skipped);
-  return due + skipped;
+  const std::uint64_t tick = next_ + (catches_up ? 0 : behind);
+  next_ = tick + 1;
+  return {tick, cause};
+}
+
+// So many ticks have come; those before the one that is due were skipped.
+void ComposeInput::note(const Due& due, std::uint64_t ticks) {
+  const std::uint64_t skipped = due.tick - std::min(noted_, due.tick);
+  clock_.ticks = noted_ = ticks;
+  if (skipped > 0) skip(due.cause, skipped);
+}
+
+void ComposeInput::go_live(std::uint64_t number) {
+  if (!std::exchange(rehearses_, false)) return;
+  noted_ = number - std::min<std::uint64_t>(number, 1);
+  clock_.media_offset = origin_.media_offset;
+  clock_.first = origin_.first;
 }
 
 void ComposeInput::skip(DropCause cause, std::uint64_t ticks) { counter(clock_.skipped, cause).fetch_add(ticks); }
 
-void ComposeInput::compose(std::uint64_t tick, FrameTaker& taker) {
+void ComposeInput::compose(FrameTaker& taker) {
+  const Due due = next_tick();
+  switch (taker.turn_of(due.tick + 1, media_time_of(due.tick))) {
+    case FrameTaker::Turn::own:
+      note(due, due.tick + 1);
+      return make(due.tick, taker);
+    case FrameTaker::Turn::rehearsal:
+      return make(due.tick, taker);
+    case FrameTaker::Turn::others:
+      if (!rehearses_) note(due, due.tick);
+  }
+}
+
+void ComposeInput::make(std::uint64_t tick, FrameTaker& taker) {
   failpoint("mosaic.tick");
+  const auto leave_out = [this](DropCause cause) {
+    if (!rehearses_) skip(cause, 1);
+  };
   FrameRingReader::Lease lease;
   try {
     lease.frame = draw(taker);
@@ -194,13 +243,13 @@ void ComposeInput::compose(std::uint64_t tick, FrameTaker& taker) {
     wait_for_room(error.what());
   } catch (const std::exception& error) {
     spdlog::error("{}: a frame is left out: {}", name_, error.what());
-    return skip(DropCause::filter_failed, 1);
+    return leave_out(DropCause::filter_failed);
   }
-  if (lease.frame.owner == nullptr) return skip(DropCause::no_gpu_memory, 1);
+  if (lease.frame.owner == nullptr) return leave_out(DropCause::no_gpu_memory);
   FrameTimes& times = lease.times;
-  times.pts = time_of(tick) - clock_.first;
+  times.pts = time_of(tick) - origin_.first;
   times.duration = std::llround(1e9 / rate_);
-  times.media_time = clock_.media_offset + times.pts;
+  times.media_time = media_time_of(tick);
   times.arrival = time_of(tick);
   times.capture_utc = utc_now_ns() - (now_ns() - times.arrival);
   times.decoded = times.published = now_ns();

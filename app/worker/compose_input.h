@@ -1,6 +1,9 @@
 // What feeds a mosaic's node: at a clock of its own, a frame in which each cell shows the newest frame of its camera,
 // or a card that says why there is none. It waits for no camera. Tick k is at first + k / rate; a successor of the
 // process goes on with the clock of its predecessor (TickClock). What it is too late for is skipped, and counted.
+//
+// Where the mosaic goes over to another worker (ipc/hand_over.h), both draw by the same clock; tick k is frame k + 1.
+// The one that takes over notes none of them before they are its own.
 #pragma once
 
 #include <atomic>
@@ -38,6 +41,8 @@ class ComposeInput final : public NodeInput {
   void finish(EdgeId /*edge*/) override {}  // the ring shows it
   void finish() override;
   void abandon() override;
+  void leave() override { leaves_ = true; }
+  void go_live(std::uint64_t number) override;
   void run(FrameTaker& taker) override;
   [[nodiscard]] bool is_abandoned() const override { return abandoned_; }
 
@@ -58,6 +63,11 @@ class ComposeInput final : public NodeInput {
     News news;
     bool finishing = false;
   };
+  // What the next tick is, and how many before it it is too late for.
+  struct Due {
+    std::uint64_t tick = 0;
+    DropCause cause = DropCause::queue_full;  // of those before it
+  };
   using Draw = std::function<FrameRef(std::span<const CellContent>)>;
 
   Draw make_drawing();
@@ -66,8 +76,12 @@ class ComposeInput final : public NodeInput {
   bool sleep_until(std::int64_t time, FrameTaker& taker);
   void take_news();
   [[nodiscard]] std::int64_t time_of(std::uint64_t tick) const;
-  std::uint64_t next_tick();
-  void compose(std::uint64_t tick, FrameTaker& taker);
+  [[nodiscard]] std::int64_t media_time_of(std::uint64_t tick) const;
+  [[nodiscard]] std::uint64_t newest_tick() const;
+  Due next_tick();
+  void note(const Due& due, std::uint64_t ticks);
+  void compose(FrameTaker& taker);
+  void make(std::uint64_t tick, FrameTaker& taker);
   FrameRef draw(FrameTaker& taker);
   void wait_for_room(const std::string& reason);
   void skip(DropCause cause, std::uint64_t ticks);
@@ -78,6 +92,11 @@ class ComposeInput final : public NodeInput {
   NodePlace& place_;
   const RigPage& page_;
   TickClock& clock_;
+  messages::TickOrigin origin_;  // of that clock
+  std::uint64_t next_ = 0;       // tick
+  std::uint64_t noted_ = 0;      // ticks in clock_
+  bool rehearses_;               // that is not its own yet
+  bool leaves_ = false;
   const OutputEvents& events_;
   std::uint64_t most_late_;  // ticks that are caught up with, as a camera's queue is
   std::list<CellInput> cells_;

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/clock.h"
-#include "ipc/frame_ring.h"
 #include "ipc/hand_over.h"
 #include "stages/encoders/key_frame_grid.h"
 
@@ -22,8 +21,8 @@ class GivesOver {
   GivesOver(std::shared_ptr<HandOver> page, std::optional<KeyFrameGrid> grid) : page_(std::move(page)), grid_(grid) {}
 
   // For each frame, before anything is done with it. True: it is the other node's, as are all that follow. `taken`:
-  // frames of the ring that the node has taken, with this one.
-  bool leaves(const FrameRingReader::Lease& frame, std::uint64_t taken);
+  // frames of the ring that the node has taken, with this one; of a mosaic's, of no meaning.
+  bool leaves(std::uint64_t number, std::int64_t media_time, std::uint64_t taken);
   // Before leaves(): what was due before that frame.
   void carry(unsigned output, const HandOver::Due& due) { page_->carry(output, due); }
   [[nodiscard]] bool is_cancelled() const { return page_->is_cancelled(); }

@@ -33,10 +33,25 @@ GroupGate::GroupGate(const messages::EncodedOutput& output, std::shared_ptr<Grou
       member_(page_, seat_.place),
       block_(block),
       events_(events),
-      stream_(stream) {
-  if (!seat_.after) return;
-  next_ = seat_.after->set + 1;
-  origin_ = static_cast<std::int64_t>(seat_.after->set) - sets_in(seat_.after->pts, group_.rate);
+      stream_(stream),
+      is_member_(!output.waits) {
+  if (is_member_ && seat_.after) continue_after(*seat_.after);
+}
+
+void GroupGate::continue_after(const messages::NewestSet& newest) {
+  next_ = newest.set + 1;
+  origin_ = static_cast<std::int64_t>(newest.set) - sets_in(newest.pts, group_.rate);
+}
+
+void GroupGate::go_on(const std::optional<messages::NewestSet>& after) {
+  is_member_ = true;
+  if (after) continue_after(*after);
+}
+
+void GroupGate::hand_over() {
+  is_member_ = false;
+  left_ = true;
+  last_.reset();
 }
 
 std::optional<DropCause> GroupGate::leaves_out(const FrameTimes& times) {
@@ -147,7 +162,7 @@ void GroupGate::encode(std::uint64_t set, const Frame& frame, bool repeated) {
 }
 
 void GroupGate::follow() {
-  if (left_ || !next_ || !last_ || !stream_.takes(last_->frame)) return;
+  if (!is_member_ || left_ || !next_ || !last_ || !stream_.takes(last_->frame)) return;
   const auto newest = member_.newest_decided(*next_ - 1);
   if (!newest) return;
   const double passed = static_cast<double>(now_ns() - last_->times.published) / 1e9;
@@ -158,6 +173,7 @@ void GroupGate::follow() {
 }
 
 void GroupGate::finish() {
+  if (!is_member_) return hand_over();
   if (std::exchange(left_, true)) return;
   member_.leave();
   left_ = false;
@@ -176,6 +192,7 @@ void GroupGate::finish() {
 }
 
 void GroupGate::leave() {
+  if (!is_member_) return hand_over();
   if (!std::exchange(left_, true)) member_.leave();
   last_.reset();
 }

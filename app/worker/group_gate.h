@@ -7,6 +7,9 @@
 // distances. A frame whose set was decided without it is still the best that there is for it, and is encoded as long as
 // the set has not been made up for. A successor of a worker that died makes up for what was decided since, with its
 // first frame.
+//
+// Where the work of a node goes over to another one (ipc/hand_over.h), the member is one of them: the first one until
+// it leaves its frames to the other one, which goes on behind the packets of the first like a successor.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +50,10 @@ class GroupGate {
   [[nodiscard]] static std::optional<DropCause> leaves_out(const FrameTimes& times);
   // A frame that has a set. Waits for the decision about it. Throws what the encoder throws.
   void take(const FrameRef& frame, const FrameTimes& times, std::uint64_t number);
+  // Of one that takes over: the other one has ended, behind that packet; nothing: there is none.
+  void go_on(const std::optional<messages::NewestSet>& after);
+  // Of one whose frames have gone over: the member is the other one from now on.
+  void hand_over();
   // No frame has come for a while: does what the others have decided.
   void follow();
   // No frame will come: does what others still decide at this moment, and leaves.
@@ -61,6 +68,7 @@ class GroupGate {
     std::uint64_t number = 0;
   };
 
+  void continue_after(const messages::NewestSet& newest);
   [[nodiscard]] SetOutcome agree(const Frame& own);
   void begin(const FrameTimes& first);
   bool act_through(std::uint64_t set, const Frame* own, SetOutcome outcome);
@@ -82,6 +90,7 @@ class GroupGate {
   std::int64_t origin_ = 0;            // the set at the stream's 0
   std::optional<Frame> last_;          // frame that came
   bool left_ = false;
+  bool is_member_;  // none other takes its place just now
   LineLimit skew_lines_{std::chrono::minutes(1)};
 };
 

@@ -164,7 +164,9 @@ void Node::run() {
     events_.on_gpu_lost(error.what());
   }
   obey();  // else a move that has just been asked for were left undecided
-  if (gives_over_) gives_over_->cancel();
+  if (gives_over_ && !gives_over_->cancel()) {
+    for (Rendition* const output : renditions_) output->hand_over();
+  }
   if (takes_over_) finish_taking_over();
   for (const auto& output : outputs_) output->finish();
   if (gives_over_) failpoint("hand_over.finished", name_);
@@ -198,8 +200,12 @@ void Node::give_up(std::uint64_t source_number, DropCause cause) {
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.
 void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) {
   obey();
-  if (takes_over_ && !take_over(*ring, lease, source)) return;
-  if (gives_over_ && gives_away(*ring, lease)) return;
+  // An input that makes frames itself has asked whose this one is.
+  const bool rehearses = takes_over_ && !takes_over_->is_live();
+  Turn turn = rehearses ? Turn::rehearsal : Turn::own;
+  if (ring != nullptr) turn = turn_of(lease.number, lease.times.media_time, ring->reader.taken());
+  if (turn == Turn::rehearsal) return rehearse(ring, lease, source);
+  if (turn == Turn::others) return;
   for (std::size_t i = 0; i + 1 < outputs_.size(); ++i) {
     outputs_[i]->process(ring, lease, source);
     beat();
@@ -208,14 +214,25 @@ void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput:
   if (takes_over_) wait_to_go_on();
 }
 
+FrameTaker::Turn Node::turn_of(std::uint64_t number, std::int64_t media_time) {
+  obey();
+  return turn_of(number, media_time, 0);
+}
+
+FrameTaker::Turn Node::turn_of(std::uint64_t number, std::int64_t media_time, std::uint64_t taken) {
+  const Turn turn = takes_over_ ? turn_in_taking_over(number) : Turn::own;
+  if (turn == Turn::own && gives_over_ && gives_away(number, media_time, taken)) return Turn::others;
+  return turn;
+}
+
 // True: the frame, and all that follow, are the other node's.
-bool Node::gives_away(const RingInUse& ring, const FrameRingReader::Lease& lease) {
+bool Node::gives_away(std::uint64_t number, std::int64_t media_time, std::uint64_t taken) {
   if (gives_over_->is_cancelled()) {
     gives_over_.reset();
     return false;
   }
   for (unsigned i = 0; i < renditions_.size(); ++i) gives_over_->carry(i, renditions_[i]->due());
-  if (!gives_over_->leaves(lease, ring.reader.taken())) return false;
+  if (!gives_over_->leaves(number, media_time, std::max<std::uint64_t>(taken, 1))) return false;
   input_->leave();
   return true;
 }
@@ -226,34 +243,48 @@ bool Node::keep_waiting() {
   return !input_->is_abandoned();
 }
 
-// True: the frame is its own.
-bool Node::take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source) {
+FrameTaker::Turn Node::turn_in_taking_over(std::uint64_t number) {
   const bool was_live = takes_over_->is_live();
   const auto wait = [this] { return keep_waiting(); };
-  switch (takes_over_->look_at(lease.number, wait)) {
-    case TakesOver::Frame::own:
-      if (!was_live) go_live();
+  const TakesOver::Frame frame = takes_over_->look_at(number, wait);
+  if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
+  if (frame == TakesOver::Frame::own) {
+    if (!was_live) go_live();
+    const bool waits = std::ranges::any_of(renditions_, &Rendition::waits_to_go_on);
+    if (!waits || wait_until_it_goes_on()) {
       if (goes_on_) takes_over_.reset();
-      return true;
-    case TakesOver::Frame::none:
-      input_->leave();
-      return false;
-    case TakesOver::Frame::rehearse:
-      break;
+      return Turn::own;
+    }
   }
+  input_->leave();
+  return Turn::others;
+}
+
+// A mosaic is shown nothing before the work is the node's own.
+void Node::rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source) {
   bool all_ready = true;
-  for (const auto& output : outputs_) {
-    output->rehearse(&ring, lease, source);
+  for (Rendition* const output : renditions_) {
+    output->rehearse(ring, lease, source);
     all_ready = all_ready && output->is_ready();
     beat();
   }
-  takes_over_->rehearsed(lease.number, lease.times.pts, ring.reader.taken(), all_ready);
-  return false;
+  const std::uint64_t taken = ring != nullptr ? ring->reader.taken() : 0;
+  takes_over_->rehearsed(lease.number, lease.times.pts, taken, all_ready);
 }
 
 void Node::go_live() {
   failpoint("hand_over.live", name_);
+  input_->go_live(takes_over_->boundary().value_or(0));
   for (unsigned i = 0; i < renditions_.size(); ++i) renditions_[i]->go_live(takes_over_->carried(i));
+}
+
+// False: the process has to leave.
+bool Node::wait_until_it_goes_on() {
+  while (!goes_on_ && keep_waiting()) {
+    std::unique_lock lock(mutex_);
+    asked_.wait_for(lock, longest_nap, [this] { return go_on_.has_value(); });
+  }
+  return goes_on_;
 }
 
 // Its packets follow those of the other node, which has to encode what it has.
@@ -286,10 +317,7 @@ void Node::finish_taking_over() {
   const bool was_live = takes_over_->is_live();
   if (!takes_over_->finish(wait)) return;
   if (!was_live) go_live();
-  while (!goes_on_ && wait()) {
-    std::unique_lock lock(mutex_);
-    asked_.wait_for(lock, longest_nap, [this] { return go_on_.has_value(); });
-  }
+  wait_until_it_goes_on();
 }
 
 }  // namespace campipe

@@ -56,6 +56,7 @@ class Node final : private FrameTaker {
   void begin(const messages::WrittenEdge& edge);
   void end(EdgeId edge);
   void run();
+  Turn turn_of(std::uint64_t number, std::int64_t media_time) override;
   void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) override;
   void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) override;
   void give_up(std::uint64_t source_number, DropCause cause) override;
@@ -63,12 +64,15 @@ class Node final : private FrameTaker {
   void beat() override;
   void obey();
   void obey(const messages::GoOn& from);
-  bool take_over(RingInUse& ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source);
+  Turn turn_of(std::uint64_t number, std::int64_t media_time, std::uint64_t taken);
+  Turn turn_in_taking_over(std::uint64_t number);
+  void rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source);
   bool keep_waiting();
   void go_live();
+  bool wait_until_it_goes_on();
   void wait_to_go_on();
   void finish_taking_over();
-  bool gives_away(const RingInUse& ring, const FrameRingReader::Lease& lease);
+  bool gives_away(std::uint64_t number, std::int64_t media_time, std::uint64_t taken);
 
   struct EdgeChange {
     enum class Kind : std::uint8_t { renew, write, stop };

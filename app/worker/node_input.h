@@ -27,10 +27,16 @@ struct InputRing {
 // What becomes of the frames: by the node, on its thread.
 class FrameTaker {
  public:
+  // Whose a frame is. Of one that is to be rehearsed, filters learn and nothing is counted (app/worker/takes_over.h);
+  // another one's is to be left, with all that follow.
+  enum class Turn : std::uint8_t { own, rehearsal, others };
+
   // Frames of this format are expected.
   virtual void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) = 0;
   // `ring`: as NodeOutput::process().
   virtual void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) = 0;
+  // Of an input that makes frames itself: whose the next one is, before anything is done about it; waits for that.
+  virtual Turn turn_of(std::uint64_t /*number*/, std::int64_t /*media_time*/) { return Turn::own; }
   // As NodeOutput::give_up().
   virtual void give_up(std::uint64_t source_number, DropCause cause) = 0;
   // To be called at least every 100 ms while there is none.
@@ -62,8 +68,10 @@ class NodeInput {
   virtual void run(FrameTaker& taker) = 0;
   // Any thread.
   [[nodiscard]] virtual bool is_abandoned() const = 0;
-  // The node's thread: take no frame any more, and give up the seat. Only of one that reads a single edge.
+  // The node's thread: take no frame any more, and give up the seat. Not of one that joins.
   virtual void leave() {}
+  // Likewise, of one that makes frames itself and has rehearsed: from that one on they are its own.
+  virtual void go_live(std::uint64_t /*number*/) {}
 
  protected:
   // Done with, for the main thread to drop.

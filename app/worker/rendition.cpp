@@ -126,11 +126,16 @@ void Rendition::go_on(const messages::GoOn::Output& from) {
     set_failed();
     stream_.fail();
   }
+  if (gate_) gate_->go_on(from.after);
   try {
     stream_.go_on_from(from.epoch, from.base);
   } catch (const std::exception& error) {
     fail(error);
   }
+}
+
+void Rendition::hand_over() {
+  if (gate_) gate_->hand_over();
 }
 
 void Rendition::shrink(bool half) {

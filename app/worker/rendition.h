@@ -39,6 +39,10 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
   [[nodiscard]] HandOver::Due due() const override;
   // Of one that has gone live: the packets of the node before are complete.
   void go_on(const messages::GoOn::Output& from);
+  // Of one whose frames have gone over to another node; before finish().
+  void hand_over();
+  // Of one that takes over: nothing is to come to it before go_on().
+  [[nodiscard]] bool waits_to_go_on() const { return gate_ != nullptr; }
   [[nodiscard]] OutputId output() const { return output_.output; }
 
  private:

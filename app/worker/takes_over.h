@@ -30,6 +30,8 @@ class TakesOver {
   // ring that the node has taken, with this one.
   void rehearsed(std::uint64_t number, std::int64_t pts, std::uint64_t taken, bool all_ready);
   [[nodiscard]] bool is_live() const { return live_; }
+  // Its first frame, once it is live.
+  [[nodiscard]] std::optional<std::uint64_t> boundary() const { return page_->boundary(); }
   [[nodiscard]] bool is_cancelled() const { return page_->is_cancelled(); }
   [[nodiscard]] HandOver::Due carried(unsigned output) const { return page_->carried(output); }
   // It cannot: the other node goes on. False: that has left its frames already.

@@ -148,9 +148,7 @@ class Worker {
       child_.wake();
     };
     auto page = hand_overs_.extract(asked.node);
-    const bool takes_over =
-        std::ranges::any_of(asked.outputs, [](const messages::EncodedOutput& output) { return output.waits; });
-    if (takes_over && page.empty()) {  // which has been reported
+    if (asked.takes_over && page.empty()) {  // which has been reported
       child_.send(messages::NodeDone{{asked.node}});
       return;
     }

@@ -70,6 +70,7 @@ struct CameraSpec {
   int away_from = 0;      // frame; no frame comes
   int away_until = 0;     // until this one
   double deaths = 0;      // of its worker, for each step
+  int moves_each = 0;     // frames: its work goes over to another worker; 0: never
   std::int64_t step = 0;  // of its clock, in the middle
 };
 
@@ -97,7 +98,7 @@ class Rig {
  private:
   struct Worker {
     Worker(const Group& group, std::shared_ptr<GroupPage> page, Encoded& out, unsigned place, double deaths,
-           unsigned seed)
+           unsigned seed, bool takes_over = false)
         : encoder(out, deaths, seed) {
       events.beat = [this] { encoder.die_now_and_then(); };
       events.abandoned = [] { return false; };
@@ -105,6 +106,7 @@ class Rig {
       output.config.group = group.config;
       output.seat = messages::GroupSeat{place, true, std::nullopt};
       if (!out.sets.empty()) output.seat->after = messages::NewestSet{out.sets.back(), out.times.back()};
+      output.waits = takes_over;
       gate.emplace(output, std::move(page), *block, events, encoder);
     }
     messages::EncodedOutput output;
@@ -135,6 +137,23 @@ class Rig {
       }
     };
     for (int i = 0; i < group_.frames; ++i) {
+      if (spec.moves_each > 0 && i % spec.moves_each == spec.moves_each - 1) {
+        // The other one is there for a while, and the first one goes on; some are cancelled.
+        auto other = std::make_unique<Worker>(group_, page_, encoded_[index], place, spec.deaths, ++seed, true);
+        other->gate->follow();
+        if (++moves_begun_ % 3 == 0) {
+          other->gate->finish();
+        } else {
+          worker->gate->hand_over();
+          worker->gate->finish();
+          encoded_[index].repeated += worker->block->counters.of(Counter::repeated);
+          worker = std::move(other);
+          worker->gate->follow();
+          const Encoded& out = encoded_[index];
+          worker->gate->go_on(out.sets.empty() ? std::nullopt
+                                               : std::optional(messages::NewestSet{out.sets.back(), out.times.back()}));
+        }
+      }
       if (i >= spec.away_from && i < spec.away_until) {
         wait_until_others_pass(index, i);
         guarded([](GroupGate& gate) { gate.follow(); });
@@ -186,6 +205,7 @@ class Rig {
   std::vector<Encoded> encoded_;
   std::array<std::atomic<int>, GroupPage::max_members> newest_{};  // frame of each camera
   std::atomic<int> deaths_{0};
+  std::atomic<int> moves_begun_{0};
   std::atomic<std::int64_t> slips_{0};
 };
 
@@ -233,6 +253,31 @@ TEST(GroupGate, EncodesTheSameSetsWhereFramesAreLost) {
       EXPECT_GT(rig.encoded()[1].repeated, 50U);
     }
   }
+}
+
+// No set is made up for that was not missing, and nobody waits for one that has gone.
+TEST(GroupGate, GoesOverToAnotherWorkerWithoutABrokenSet) {
+  for (const OnMissing on_missing : {OnMissing::repeat, OnMissing::drop, OnMissing::wait}) {
+    Group group;
+    group.config.on_missing = on_missing;
+    group.config.max_wait = 2s;
+    group.cameras = {{.moves_each = 7}, {.phase = 0.3, .moves_each = 13}, {.phase = 0.4}};
+    const Rig rig(group);
+    expect_in_step(rig.encoded());
+    for (const Encoded& member : rig.encoded()) {
+      EXPECT_GE(member.sets.size(), 999U);
+      EXPECT_LE(member.repeated, 1U) << "but for the end";
+      EXPECT_TRUE(member.dropped.empty());
+    }
+  }
+}
+
+TEST(GroupGate, GoesOverWhereFramesAreLost) {
+  Group group;
+  group.cameras = {{.lost = 0.05, .moves_each = 11}, {.phase = 0.3, .lost = 0.1, .moves_each = 10}, {.phase = 0.4}};
+  const Rig rig(group);
+  expect_in_step(rig.encoded());
+  EXPECT_GE(rig.encoded()[0].sets.size(), 999U);
 }
 
 TEST(GroupGate, FollowsTheOthersWhileItsCameraIsAway) {

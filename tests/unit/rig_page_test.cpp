@@ -348,13 +348,10 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   after.latency.record(9'000'000);
   before.motion.largest = 0.5F;
   after.motion.largest = 0.25F;
-  before.sets.encoded = 40;
+  before.sets.encoded = 8;
+  after.sets.encoded = 1;
   before.sets.skew.record(1'000'000);
-  after.sets.encoded = 2;
   page.move(output, from, to);
-  EXPECT_EQ(after.sets.encoded, 42U);
-  EXPECT_EQ(before.sets.encoded, 0U);
-  EXPECT_EQ(after.sets.skew.counts().total(), 1U);
   EXPECT_EQ(after.counters.of(Counter::bytes), 75U);
   EXPECT_EQ(before.counters.of(Counter::bytes), 0U);
   EXPECT_EQ(counter(after.dropped, DropCause::rate), 4U);
@@ -362,6 +359,9 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   EXPECT_EQ(after.latency.counts().total(), 2U);
   EXPECT_EQ(before.latency.counts().total(), 0U);
   EXPECT_EQ(after.motion.largest, 0.5F);
+  EXPECT_EQ(after.sets.encoded, 9U);
+  EXPECT_EQ(before.sets.encoded, 0U);
+  EXPECT_EQ(after.sets.skew.counts().total(), 1U);
 
   page.edge_reader(EdgeId(1), from).queue.record(1'000'000);
   page.edge_reader(EdgeId(1), to).queue.record(1'000'000);
@@ -373,6 +373,32 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   page.move(NodeId(0), from, NodeId(3), to);
   EXPECT_EQ(page.node(NodeId(3), to).counters.of(Counter::worker_restarts), 2U);
   EXPECT_EQ(page.node(NodeId(0), from).counters.of(Counter::worker_restarts), 0U);
+}
+
+// Of a mosaic: the clock is the same one, and whoever is further tells how far it is.
+TEST(RigPage, MovesTheClockOfAMosaic) {
+  const RigPage page = RigPage::create(4, 2);
+  const ProcessId from = worker_process(0);
+  const ProcessId to = worker_process(1);
+  const auto begin = [&](const NodeId node, const ProcessId process, std::int64_t first, std::uint64_t ticks) {
+    TickClock& clock = page.node(node, process).clock;
+    clock.first = first;
+    clock.media_offset = first / 2;
+    clock.ticks = ticks;
+    counter(clock.skipped, DropCause::queue_full) = 2;
+  };
+  begin(NodeId(0), from, 1000, 40);
+  page.move(NodeId(0), from, NodeId(1), to);
+  const TickClock& clock = page.node(NodeId(1), to).clock;
+  EXPECT_EQ(clock.first, 1000);
+  EXPECT_EQ(clock.media_offset, 500);
+  EXPECT_EQ(clock.ticks, 40U);
+  EXPECT_EQ(page.node(NodeId(0), from).clock.first, 0);
+  begin(NodeId(0), from, 1000, 40);
+  begin(NodeId(1), to, 1000, 43);  // it has gone on already
+  page.move(NodeId(0), from, NodeId(1), to);
+  EXPECT_EQ(clock.ticks, 43U);
+  EXPECT_EQ(clock.skipped[static_cast<std::size_t>(DropCause::queue_full)], 4U);
 }
 
 }  // namespace

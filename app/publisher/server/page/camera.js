@@ -160,7 +160,8 @@ class CameraPage {
   // Where it may be moved to. The rig says why if that cannot be.
   #showWorkers(camera, status) {
     const workers = workersOf(status);
-    const canMove = camera.state === 'running' && camera.graph?.nodes.length === 2 && !camera.group && !camera.cells;
+    const nodes = camera.cells ? 1 : 2; // a mosaic has no source
+    const canMove = camera.state === 'running' && camera.graph?.nodes.length === nodes;
     this.#move.hidden = !administers() || !canMove || workers.length < 2;
     if (this.#worker.dataset.for !== workers.join()) {
       this.#worker.dataset.for = workers.join();

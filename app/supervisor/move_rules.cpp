@@ -1,0 +1,93 @@
+#include "app/supervisor/move_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/placement/stand_ins.h"
+#include "core/gpu.h"
+
+namespace campipe {
+namespace {
+
+bool is_staged(const Camera& camera) { return camera.nodes.size() != 1 && !camera.move; }
+
+// `whose`: "its", or those of a cell.
+std::string why_unreadable(const ManagedProcess& worker, const RingMemory& memory, const std::string& whose,
+                           const Devices& devices) {
+  const ProcessPlace& place = worker.place;
+  if (memory.kind == MemoryKind::host) return "";
+  if (!on_gpu(place.gpu))
+    return fmt::format("{} frames are in a GPU's memory, and worker {} works on the CPU", whose, worker.number);
+  if (std::ranges::find(place.sees, memory.device) == place.sees.end())
+    return fmt::format("worker {} was started before any camera needed the GPU that {} frames are on", worker.number,
+                       whose);
+  const std::string problem = sharing_problem(devices, memory.device, place.gpu, memory.kind);
+  if (problem.empty()) return "";
+  return fmt::format("worker {} cannot read the memory of the GPU that {} frames are on: {}", worker.number, whose,
+                     problem);
+}
+
+}  // namespace
+
+std::string never_moved(const Camera& camera) {
+  if (is_staged(camera)) return "it is processed by stage or by tile, and such cameras are not moved";
+  if (camera.outputs.size() > HandOver::most_outputs)
+    return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
+  return "";
+}
+
+std::string why_unreadable(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
+  const Devices& devices = rig.machine.devices;
+  if (!camera.is_mosaic()) return why_unreadable(rig, worker, ring_memory(camera.source.placement, true));
+  for (const Camera& shown : rig.cameras.all()) {
+    for (const CameraEdge& edge : shown.edges) {
+      if (!edge.cell || edge.cell->mosaic != camera.id) continue;
+      std::string why = why_unreadable(worker, edge.memory, shown.name() + "'s", devices);
+      if (!why.empty()) return why;
+    }
+  }
+  return "";
+}
+
+std::string why_unreadable(const RigState& rig, const ManagedProcess& worker, const RingMemory& memory) {
+  return why_unreadable(worker, memory, "its", rig.machine.devices);
+}
+
+std::string why_it_ends(const RigState& rig, const Camera& camera) {
+  if (rig.phase != RunPhase::running) return "the rig is ending";
+  if (camera.retiring) {
+    if (!camera.successor) return "it is being removed";
+    return camera.successor->enabled ? "it is being changed" : "it is disabled";
+  }
+  if (camera.own().state == CameraState::failed) return "it has failed: " + camera.own().reason;
+  return "its source has ended";
+}
+
+std::string why_not_moved(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
+  if (!camera.takes_part()) return "it is disabled";
+  if (camera.move) return "it is being moved already";
+  if (camera.retiring || camera.relocation) return "it is being changed";
+  if (camera.own().state != CameraState::running)
+    return fmt::format("it does not run: it is {}", name_of(camera.own().state));
+  if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
+  if (std::string why = never_moved(camera); !why.empty())
+    return is_staged(camera) ? why + "; change its `placement` and reload, which starts it anew" : why;
+  const CameraNode& node = camera.nodes.front();
+  if (node.worker == worker.number) return fmt::format("it is on worker {} already", worker.number);
+  if (is_gone(rig.machine.devices, worker.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker.number);
+  if (node.done || camera.source.over) return why_it_ends(rig, camera);
+  if (camera.shed == ShedStep::off)
+    return "nothing of it is decoded just now, since cameras of higher priority need the time (`priority`)";
+  if (camera.is_mosaic()) {
+    if (rig.page.node(node.id, node.process()).clock.first == 0) return "its clock has not begun yet";
+  } else {
+    const auto& ring = camera.frames().newest;
+    const bool comes = ring && ring->observer.writer_state() == WriterState::open;
+    if (!comes) return "no frames come to its worker just now";
+  }
+  // A camera's frames can come through host memory; what others' nodes make for a mosaic stays where it is.
+  return camera.is_mosaic() ? why_unreadable(rig, camera, worker) : "";
+}
+
+}  // namespace campipe

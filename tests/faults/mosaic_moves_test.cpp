@@ -1,0 +1,353 @@
+// Moves of mosaics, and of cameras that one shows, by the real program: no frame is lost or comes twice, cells go on
+// with at most repeated frames, and the mosaic's clock misses no tick; also where either worker is killed at a step of
+// the move.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
+#include "tests/integration/mosaic_video.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr double rate = 10;
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
+const std::vector<FrameRegion> quarters{{0, 0, 160, 120}, {160, 0, 160, 120}, {0, 120, 160, 120}, {160, 120, 160, 120}};
+
+// a is on worker 0, b and the mosaic are on worker 1, c is on worker 2.
+class Wall {
+ public:
+  static constexpr unsigned target = 2;
+
+  explicit Wall(const RigOptions& options = {}, const std::string& of_a = pattern(), const std::string& policy = "drop")
+      : rig_("http_address: \"127.0.0.1:" + std::to_string(port_) +
+                 "\"\nrtsp_address: off\nworkers: {count: 3}\nbalance: off\n"
+                 "defaults: {queue_size: 32, gpu: cpu, drop_policy: " +
+                 policy +
+                 ", encode: {codec: h264, gop: 1s, bitrate: 500k, options: {sc_threshold: 0}}}\ncameras:\n  a: {" +
+                 of_a + ", record: {path: a.mp4}}\n" + camera("b") + camera("c") + camera("d") +
+                 "mosaics:\n  main: {layout: [[a, 0, 0, 160, 120], [b, 160, 0, 160, 120], [c, 0, 120, 160, 120]], "
+                 "width: "
+                 "320, height: 240, rate: 10, gpu: cpu, record: {path: main.mp4}, encode: {gop: 1s, bitrate: 1M}}\n",
+             options) {}
+
+  static std::string pattern() { return "source: \"test://pattern?width=160&height=120&rate=10\""; }
+
+  [[nodiscard]] RigRun& rig() { return rig_; }
+  [[nodiscard]] std::string log() const { return rig_.log(); }
+  [[nodiscard]] Answer move(const std::string& camera, unsigned worker) const {
+    return ask({"move", camera, std::to_string(worker), "--url", "http://127.0.0.1:" + std::to_string(port_),
+                "--token-file", rig_.file("state/token-" + std::to_string(port_)).string()});
+  }
+  [[nodiscard]] nlohmann::json status_of(const std::string& camera) const {
+    return nlohmann::json::parse(test::ask(static_cast<std::uint16_t>(port_), "GET /api/v1/cameras/" + camera).body);
+  }
+  [[nodiscard]] Reply ask_http(const std::string& line) const {
+    const std::string token = read_text(rig_.file("state/token-" + std::to_string(port_)));
+    return test::ask(static_cast<std::uint16_t>(port_), line, "Authorization: Bearer " + token + "\r\n");
+  }
+  // The worker of the camera's only node.
+  [[nodiscard]] std::string place_of(const std::string& camera) const {
+    return status_of(camera).at("graph").at("nodes").back().at("process");
+  }
+  // As the status shows, once a second.
+  [[nodiscard]] bool comes_to(const std::string& camera, unsigned worker) const {
+    return eventually([&] { return place_of(camera) == "worker " + std::to_string(worker); });
+  }
+  void wait_for_flow(int fragments = 2) {
+    for (; fragments > 0; --fragments) {
+      for (const std::string name : {"a", "b", "c", "main"})
+        ASSERT_TRUE(rig_.wait_for_growth(name + ".mp4", rig_.size(name + ".mp4"))) << name << '\n' << log();
+    }
+  }
+  void end() {
+    rig_.signal(SIGINT);
+    ASSERT_EQ(rig_.wait(), 0) << log();
+    EXPECT_EQ(check_accounting(rig_.report()), "");
+    EXPECT_TRUE(rig_.processes().empty());
+  }
+  // None of its frames is missing, and none was dropped.
+  void expect_whole(const std::string& name) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(check_pattern_recording(read_video(rig_.file(name + ".mp4")), true), "") << log();
+    EXPECT_TRUE(rig_.camera(name).at("frames").at("dropped").empty()) << rig_.camera(name) << log();
+    expect_one_file(name);
+  }
+  void expect_one_file(const std::string& name) {
+    EXPECT_FALSE(std::filesystem::exists(rig_.file(name + "-1.mp4"))) << "the recording was broken in two";
+  }
+  std::vector<MosaicFrame> read() {
+    expect_one_file("main");
+    auto frames = read_mosaic(rig_.file("main.mp4"), quarters);
+    const auto mosaic = rig_.camera("main");
+    EXPECT_EQ(mosaic.at("frames").at("recorded"), frames.size()) << mosaic;
+    EXPECT_EQ(check_mosaic(frames, rate, mosaic.at("frames").at("dropped").empty()), "") << mosaic << log();
+    return frames;
+  }
+
+ private:
+  static std::string camera(const std::string& name) {
+    return "  " + name + ": {" + pattern() + ", record: {path: " + name + ".mp4}}\n";
+  }
+
+  int port_ = free_port();
+  RigRun rig_;
+};
+
+class ShownCamera : public testing::TestWithParam<std::string> {};
+
+// Also to the worker of the mosaic, and from there.
+TEST_P(ShownCamera, MovesWhileItsCellGoesOn) {
+  Wall wall({}, Wall::pattern(), GetParam());
+  wall.wait_for_flow();
+  for (const unsigned worker : {Wall::target, 1U, 0U}) {
+    const Answer answer = wall.move("a", worker);
+    ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
+    EXPECT_TRUE(wall.comes_to("a", worker)) << wall.log();
+    wall.wait_for_flow();
+  }
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  const auto frames = wall.read();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0 * sanitizer_slowdown) << cell;
+  }
+  EXPECT_EQ(wall.rig().camera("a").at("moves"), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ShownCamera, testing::Values("drop", "block"),
+                         [](const auto& one) { return one.param; });
+
+// Its node has no encoder: it makes frames for the mosaic alone.
+TEST(ShownCopy, Moves) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mp4", .width = 160, .height = 120, .frames = 900, .gop = 5, .rate = 10});
+  Wall wall({}, "source: \"" + (clips.path() / "clip.mp4").string() + "\", loop: true, encode: {codec: copy}");
+  wall.wait_for_flow();
+  const std::string before = wall.place_of("a");
+  const unsigned worker = before == "worker 2" ? 0 : 2;
+  ASSERT_TRUE(eventually([&] { return !wall.status_of("main").at("cells").at(0).at("away").get<bool>(); }));
+  const Answer answer = wall.move("a", worker);
+  ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
+  EXPECT_TRUE(wall.comes_to("a", worker)) << wall.log();
+  wall.wait_for_flow(3);
+  wall.end();
+  EXPECT_TRUE(wall.rig().camera("a").at("frames").at("dropped").empty()) << wall.rig().camera("a") << wall.log();
+  const auto frames = wall.read();
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0 * sanitizer_slowdown) << cell;
+  }
+}
+
+// What the mosaic shows is another one meanwhile: with the camera's work its cells go over as they are then.
+TEST(ShownCameras, MayGetAndLoseMosaicsAfterwards) {
+  Wall wall;
+  wall.wait_for_flow();
+  ASSERT_EQ(wall.move("a", Wall::target).status, 0) << wall.log();
+  const std::string config = read_text(wall.rig().file("rig.yaml"));
+  const auto reload = [&](const std::string& text, const std::string& logged) {
+    std::ofstream(wall.rig().file("rig.yaml")) << text;
+    wall.rig().signal(SIGHUP);
+    ASSERT_TRUE(eventually([&] { return wall.log().find(logged) != std::string::npos; })) << wall.log();
+  };
+  reload(config + "  more: {cameras: [a], width: 160, height: 120, rate: 10, gpu: cpu, record: {path: more.mp4}}\n",
+         "more: added");
+  for (int fragments = 0; fragments < 2; ++fragments)
+    ASSERT_TRUE(wall.rig().wait_for_growth("more.mp4", wall.rig().size("more.mp4"))) << wall.log();
+  ASSERT_EQ(wall.move("a", 0).status, 0) << wall.log();
+  reload(config, "more: removed");
+  wall.wait_for_flow();
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  EXPECT_EQ(wall.read().back().cells[0].code.has_value(), true);
+}
+
+// With all cells: also to workers that have some of its cameras, or none.
+TEST(MosaicMoves, GoOnInOneFileByOneClock) {
+  Wall wall;
+  wall.wait_for_flow();
+  for (const unsigned worker : {Wall::target, 0U, 1U}) {
+    const Answer answer = wall.move("main", worker);
+    ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
+    EXPECT_TRUE(wall.comes_to("main", worker)) << wall.log();
+    wall.wait_for_flow();
+  }
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  const auto frames = wall.read();
+  const auto mosaic = wall.rig().camera("main");
+  EXPECT_TRUE(mosaic.at("frames").at("dropped").empty()) << mosaic << wall.log();
+  EXPECT_EQ(mosaic.at("frames").at("decoded"), frames.size()) << "ticks of its clock; " << mosaic;
+  EXPECT_EQ(mosaic.at("moves"), 3);
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0 * sanitizer_slowdown) << cell;
+  }
+  const auto first_without = std::ranges::find_if(frames, [](const MosaicFrame& frame) {
+    return !std::ranges::all_of(std::span(frame.cells).first(3), [](const ShownCell& c) { return c.code.has_value(); });
+  });
+  EXPECT_TRUE(first_without == frames.end()) << "a card was shown at " << first_without - frames.begin();
+}
+
+// Both go over at the same time: what they have to do with one another is remade as they are then.
+TEST(MosaicMoves, WhileACameraThatItShowsMovesToo) {
+  Wall wall;
+  wall.wait_for_flow();
+  {
+    const std::jthread camera([&] { EXPECT_EQ(wall.move("a", 1).status, 0) << wall.log(); });
+    EXPECT_EQ(wall.move("main", Wall::target).status, 0) << wall.log();
+  }
+  wall.wait_for_flow();
+  EXPECT_EQ(wall.move("main", 0).status, 0) << wall.log();
+  wall.wait_for_flow();
+  wall.end();
+  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
+  const auto frames = wall.read();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell;
+}
+
+// The rig is ended, or a camera goes, while both nodes have the mosaic.
+TEST(MosaicMoves, AtTheEndLoseNothing) {
+  Wall wall;
+  wall.wait_for_flow();
+  std::jthread mover([&] { static_cast<void>(wall.move("main", Wall::target)); });
+  ASSERT_TRUE(eventually([&] { return wall.log().find("is to go over") != std::string::npos; }));
+  wall.end();
+  mover.join();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  wall.read();
+}
+
+TEST(MosaicMoves, GoOnWithoutACameraThatIsDisabledMeanwhile) {
+  Wall wall;
+  wall.wait_for_flow();
+  std::jthread mover([&] { EXPECT_EQ(wall.move("main", Wall::target).status, 0) << wall.log(); });
+  ASSERT_TRUE(eventually([&] { return wall.log().find("is to go over") != std::string::npos; }));
+  ASSERT_EQ(wall.ask_http("POST /api/v1/cameras/c/disable").status, 200);
+  mover.join();
+  const auto cell = [&] { return wall.status_of("main").at("cells").at(2).at("away").get<bool>(); };
+  ASSERT_TRUE(eventually(cell)) << wall.log();
+  ASSERT_EQ(wall.ask_http("POST /api/v1/cameras/c/enable").status, 200);
+  ASSERT_TRUE(eventually([&] { return !cell(); })) << wall.log();
+  for (int fragments = 0; fragments < 3; ++fragments)
+    ASSERT_TRUE(wall.rig().wait_for_growth("main.mp4", wall.rig().size("main.mp4"))) << wall.log();
+  wall.end();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  auto frames = read_mosaic(wall.rig().file("main.mp4"), quarters);
+  EXPECT_TRUE(frames.back().cells[2].code) << wall.log();
+  for (MosaicFrame& frame : frames) frame.cells[2].code.reset();  // the camera begins anew
+  EXPECT_EQ(check_mosaic(frames, rate, true), "") << wall.log();
+}
+
+struct Step {
+  std::string title;
+  std::string failpoints;
+  std::optional<bool> moved;  // in the end; none: by what was first
+  bool lossless = false;      // who is hit has no frame of the camera in hands
+};
+void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
+
+class ShownCameraKilledAt : public testing::TestWithParam<Step> {};
+
+TEST_P(ShownCameraKilledAt, NothingComesTwiceAndAllGoesOn) {
+  const Step& step = GetParam();
+  Wall wall({.failpoints = step.failpoints});
+  wall.wait_for_flow();
+  const std::int64_t when = utc_now_ns();
+  const Answer answer = wall.move("a", Wall::target);
+  const bool moved = answer.status == 0;
+  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
+  ASSERT_TRUE(eventually([&] { return wall.log().find("died") != std::string::npos; })) << wall.log();
+  wall.wait_for_flow(3);
+  EXPECT_TRUE(eventually([&] {
+    return wall.place_of("a") == (moved ? "worker 2" : "worker 0") && !wall.status_of("a").contains("moves_to");
+  })) << wall.status_of("a").dump(2)
+      << wall.log();
+  wall.end();
+  const VideoFile video = read_video(wall.rig().file("a.mp4"));
+  EXPECT_EQ(check_pattern_recording(video, step.lossless), "") << wall.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << wall.log();
+  wall.expect_one_file("a");
+  const auto camera = wall.rig().camera("a");
+  EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
+  EXPECT_TRUE(!step.lossless || camera.at("frames").at("dropped").empty()) << camera << wall.log();
+  wall.expect_whole("b");
+  const auto frames = wall.read();
+  EXPECT_TRUE(wall.rig().camera("main").at("frames").at("dropped").empty()) << wall.rig().camera("main") << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) {
+    EXPECT_TRUE(frames.back().cells[cell].code) << cell << wall.log();
+    EXPECT_LE(longest_standstill(frames, cell), promised_recovery + 2) << cell;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ShownCameraKilledAt,
+                         testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
+                                         Step{"NewLive", "hand_over.live=kill", true},
+                                         Step{"NewGoingOn", "hand_over.going_on=kill", true},
+                                         Step{"OldPassing", "hand_over.passing:2=kill", {}},
+                                         Step{"OldCommitting", "hand_over.committing=kill", true},
+                                         Step{"OldCommitted", "hand_over.committed=kill", true, true},
+                                         Step{"OldFinished", "hand_over.finished=kill", true, true}),
+                         [](const auto& one) { return one.param.title; });
+
+class MosaicKilledAt : public testing::TestWithParam<Step> {};
+
+// Worker 1 has b, too, and worker 2 c.
+TEST_P(MosaicKilledAt, NoTickComesTwiceAndTheClockGoesOn) {
+  const Step& step = GetParam();
+  Wall wall({.failpoints = step.failpoints});
+  wall.wait_for_flow();
+  const Answer answer = wall.move("main", Wall::target);
+  const bool moved = answer.status == 0;
+  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
+  ASSERT_TRUE(eventually([&] { return wall.log().find("died") != std::string::npos; })) << wall.log();
+  wall.wait_for_flow(3);
+  EXPECT_TRUE(eventually([&] {
+    return wall.place_of("main") == (moved ? "worker 2" : "worker 1") && !wall.status_of("main").contains("moves_to");
+  })) << wall.status_of("main").dump(2)
+      << wall.log();
+  wall.end();
+  wall.expect_whole("a");
+  const auto frames = wall.read();
+  const auto mosaic = wall.rig().camera("main");
+  const std::uint64_t ticks = mosaic.at("frames").at("decoded");
+  const auto late = static_cast<double>(dropped(mosaic, "queue_full"));
+  EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1, static_cast<double>(ticks),
+              2 + late)
+      << "its clock went on; " << mosaic;
+  EXPECT_TRUE(!step.lossless || mosaic.at("frames").at("dropped").empty()) << mosaic << wall.log();
+  EXPECT_LE(static_cast<double>(dropped(mosaic, "worker_lost")), promised_recovery * rate + 1) << mosaic << wall.log();
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell << wall.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, MosaicKilledAt,
+                         testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
+                                         Step{"NewReady", "hand_over.ready=kill", {}},
+                                         Step{"NewLive", "hand_over.live=kill", true},
+                                         Step{"NewGoingOn", "hand_over.going_on=kill", true},
+                                         Step{"OldPassing", "hand_over.passing:2=kill", {}},
+                                         Step{"OldPassed", "hand_over.passed:3=kill", {}},
+                                         Step{"OldCommitting", "hand_over.committing=kill", true},
+                                         Step{"OldCommitted", "hand_over.committed=kill", true, true},
+                                         Step{"OldFinished", "hand_over.finished=kill", true, true}),
+                         [](const auto& one) { return one.param.title; });
+
+}  // namespace
+}  // namespace campipe::test
