@@ -129,8 +129,10 @@ void Moves::follow_waiting() {
     Waiting& waiting = waiting_.at(id);
     Camera* const camera = rig_.cameras.find(id);
     const bool is_here = camera != nullptr && camera->name() == waiting.name;
-    const bool goes_on = is_here && !camera->retiring && !camera->source.over && rig_.phase == RunPhase::running;
-    const bool may_begin = goes_on && camera->frames().epoch > waiting.epoch && has_ring_in_host_memory(*camera);
+    const bool goes_on =
+        is_here && !camera->retiring && !camera->relocation && !camera->source.over && rig_.phase == RunPhase::running;
+    const bool runs = goes_on && camera->own().state == CameraState::running;  // and its master is not being restarted
+    const bool may_begin = runs && camera->frames().epoch > waiting.epoch && has_ring_in_host_memory(*camera);
     const bool in_time = Clock::now() - waiting.move.begun < longest_move;
     if (goes_on && in_time && !may_begin) continue;
     CameraMove move = std::move(waiting_.extract(id).mapped().move);
