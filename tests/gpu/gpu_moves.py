@@ -1,5 +1,6 @@
 """Section moves of tools/gpu-check: cameras are moved from GPU to GPU and back, a hundred times, while they are recorded
-and read by RTSP. No frame is lost or comes twice, and all are a frame apart."""
+and read by RTSP; then a mosaic from GPU to GPU, and a camera from its GPU to the CPU. No frame is lost or comes twice, and all
+are a frame apart."""
 
 import json
 import re
@@ -16,6 +17,7 @@ from gpu_rig import RATE, Rig, check_accounting, config_of, dropped, memory_retu
 from gpu_watching import ask_as_owner, free_port
 
 MOVES = 100
+OTHER_MOVES = 3  # rounds
 CAMERAS = "abcd"
 LONGEST_GAP = 0.1  # s between two packets at a reader
 
@@ -60,12 +62,15 @@ def uneven(check, file):
 
 
 class MovedRig:
-    def __init__(self, check):
+    """`more`: the GPUs of further cameras, by name; `mosaics`: as in a configuration."""
+
+    def __init__(self, check, names=CAMERAS, more=None, mosaics=None):
         self.state = Path(tempfile.mkdtemp(prefix="state-", dir=check.folder))
         self.base = f"http://127.0.0.1:{free_port()}"
         self.rtsp = f"127.0.0.1:{free_port()}"
         clips = check.clips()
-        cameras = {name: {"source": clips[n % 2], "gpu": n % 2} for n, name in enumerate(CAMERAS)}
+        cameras = {name: {"source": clips[n % 2], "gpu": n % 2} for n, name in enumerate(names)}
+        cameras |= {name: {"source": clips[0], "gpu": gpu} for name, gpu in (more or {}).items()}
         defaults = {}
         if check.cpu:
             defaults["filters"] = []
@@ -75,6 +80,8 @@ class MovedRig:
         self.config |= {"http_address": self.base.removeprefix("http://"), "rtsp_address": self.rtsp}
         if check.cpu:
             self.config["workers"] = {"count": 2}
+        if mosaics:
+            self.config["mosaics"] = mosaics
 
     def move(self, camera, worker):
         """Why it was not moved; empty: it was."""
@@ -87,7 +94,44 @@ class MovedRig:
             return str(error)
 
 
+def other_moves(check):
+    """Workers are in the GPUs' order, and those of the CPU come last."""
+    size = (640, 360) if check.cpu else (1920, 1080)
+    wall = {"cameras": ["a", "b"], "gpu": "cpu" if check.cpu else 0, "width": size[0], "height": size[1], "rate": RATE,
+            "encode": {"codec": "h264", "encoder": "libx264", "preset": "superfast", "bitrate": "4M", "gop": "1s"},
+            "record": {"path": "wall.mp4"}}
+    moved = MovedRig(check, "ab", {} if check.cpu else {"c": "cpu"}, {"wall": wall})
+    cameras = "ab" if check.cpu else "abc"
+    with Rig(check.programs, check.folder, moved.config, STATE_DIRECTORY=str(moved.state)) as rig:
+        rig.wait_for_groups([*cameras, "wall"], 4, 60)
+        problems, number = [], 0
+        for _ in range(OTHER_MOVES):
+            for name, worker in (("wall", 1), ("a", 1 if check.cpu else 2), ("wall", 0), ("a", 0)):
+                why = moved.move(name, worker)
+                number += not why
+                if why:
+                    problems.append(f"{name} to {worker}: {why}")
+        rig.wait_for_groups([*cameras, "wall"], 4, 30)
+        report = rig.end()
+        check.log("other moves", f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        problems.append(check_accounting(report))
+        for name in ["a", "wall"]:
+            frames, odd = uneven(check, rig.file(f"{name}.mp4"))
+            lost = report["cameras"][name]["frames"]["dropped"]
+            if odd or sum(lost.values()) or len(list(rig.folder.glob(f"{name}*.mp4"))) != 1:
+                problems.append(f"{name}: {frames} frames, {lost} lost, {odd} not a frame apart")
+    problems = "; ".join(filter(None, problems))
+    check.expect("a mosaic, and a camera to the CPU", not problems, problems[:150] or f"{number} moves, nothing lost",
+                 f"{4 * OTHER_MOVES}, nothing lost")
+
+
 def moves(check):
+    check.step("moves between GPUs", lambda: moves_between_gpus(check))
+    if check.cpu or len(check.gpus) > 1:
+        check.step("other moves", lambda: other_moves(check), needs=60)
+
+
+def moves_between_gpus(check):
     if len(check.gpus) < 2 and not check.cpu:
         return check.add("moves between GPUs", "there is one GPU", "", "skipped")
     moved = MovedRig(check)
