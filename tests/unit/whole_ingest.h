@@ -46,7 +46,7 @@ class WholeIngest {
     source_->stop();
     decoding_->stop();
   }
-  void renew() { decoding_->renew(); }
+  void renew() { decoding_->renew({}); }
 
  private:
   CameraDecodingEvents decoding_events() {
