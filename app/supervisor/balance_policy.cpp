@@ -22,7 +22,7 @@ constexpr auto longest_backoff = minutes(16);
 constexpr double too_small = 0.02;   // cores: no such camera makes a difference
 constexpr double more = 1.2;         // what a camera needs elsewhere may be more than it is here
 constexpr double spare_part = 0.05;  // of its cores, that a worker is to have left
-constexpr double burst_part = 0.1;   // likewise, one that was late
+constexpr double burst_part = 0.1;   // likewise, that its cameras do not need once it was late
 constexpr auto burst_time = minutes(2);
 constexpr double full_gpu = 0.7;  // by prediction, which may be too low
 constexpr double most_of_gpu = 0.8;
@@ -141,8 +141,14 @@ void BalancePolicy::judge(const Worker& worker, Clock::time_point now) {
   if (!worker.late) state.late_since.reset();
   if (worker.late && !state.late_since) state.late_since = now;
   if (worker.is_full() && state.late_windows >= late_enough) state.full_since = now;
+  // Not by what is idle, which another program may use that leaves it to these cameras when they need it.
+  double needs = 0;
+  for (const Camera& camera : measured_.cameras) {
+    if (camera.of.worker == worker.of.number) needs += camera.needs;
+  }
   const bool over = state.full_since && now - *state.full_since > burst_time;
-  if (worker.idle >= part_of(burst_part, worker) || over) state.full_since.reset();
+  if (needs + part_of(burst_part, worker) <= static_cast<double>(worker.of.cores.size()) || over)
+    state.full_since.reset();
   if (!state.got_camera) return;
   if (now - *state.got_camera > trial) {
     state.got_camera.reset();

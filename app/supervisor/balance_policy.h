@@ -55,7 +55,7 @@ class BalancePolicy {
   struct WorkerState {
     unsigned late_windows = 0;
     std::optional<Clock::time_point> late_since;
-    std::optional<Clock::time_point> full_since;  // was late with full cores then, and has not had any to spare since
+    std::optional<Clock::time_point> full_since;  // was late with full cores then; its cameras need all of them since
     std::optional<double> idle_before;            // in the window before
     bool may_be_relieved = false;                 // as of the last window
     std::optional<Clock::time_point> got_camera;  // not long ago

@@ -239,7 +239,7 @@ TEST(TwoRigs, TheSecondOneWaitsAndTouchesNothing) {
     }
   };
   ASSERT_TRUE(eventually([&] { return second.running() && !problem().empty(); })) << second.log();
-  EXPECT_THAT(problem(), testing::HasSubstr("process " + std::to_string(first.pid_of("publisher"))));
+  EXPECT_THAT(problem(), testing::HasSubstr("process " + std::to_string(first.supervisor())));
   EXPECT_THAT(problem(), testing::HasSubstr("record.path"));
   const auto files = recordings_in(folder.path()).size();
   ASSERT_TRUE(eventually([&] { return recordings_in(folder.path()).size() >= files + 2; })) << "the first one goes on";

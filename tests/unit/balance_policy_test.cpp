@@ -208,13 +208,20 @@ TEST(Balance, SeveralMovesOneAfterTheOther) {
 }
 
 // What encoders need comes in bursts: one that has just enough is late again and again.
-TEST(Balance, GivesUntilItHasSomeToSpare) {
+TEST(Balance, GivesUntilItsCamerasLeaveSome) {
   std::vector<Rig::Camera> cameras;
   for (int i = 0; i < 8; ++i) cameras.push_back({"c" + std::to_string(i), 0, 0.55});
   Rig rig({{{0, 1, 2, 3}}, {{4, 5, 6, 7}}}, cameras);  // 4.4 cores of 4
   EXPECT_THAT(rig.run(60), SizeIs(2));
   EXPECT_THAT(rig.reasons.at(1), HasSubstr("worker 0 was late, and has next to nothing left, worker 1 has"));
   EXPECT_THAT(rig.run(600), IsEmpty());
+}
+
+TEST(Balance, AProgramThatTakesWhatIsLeftIsNoReasonToGiveMore) {
+  Rig rig = two_workers({{"a", 0, 0.4}, {"b", 0, 0.3}, {"c", 1, 0.1}});
+  rig.worker(0).hog = 0.6;
+  EXPECT_THAT(rig.run(300), SizeIs(1));
+  EXPECT_EQ(rig.losses(), 0);
 }
 
 TEST(Balance, AProgramBesideTheRig) {
