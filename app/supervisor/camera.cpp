@@ -1,11 +1,23 @@
 #include "app/supervisor/camera.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "app/rings/cell_queue.h"
 
 namespace campipe {
+namespace {
+
+// Whoever asks for one that is not there has a fault; each step of the supervisor is guarded against that.
+template <typename Parts, typename Id>
+auto& part_of(Parts& parts, Id wanted) {
+  const auto found = std::ranges::find(parts, wanted, [](const auto& part) { return part.id; });
+  if (found == parts.end()) throw std::logic_error("a camera has no such part");
+  return *found;
+}
+
+}  // namespace
 
 const char* name_of(CameraState state) {
   switch (state) {
@@ -25,13 +37,13 @@ const char* name_of(CameraState state) {
   return "";
 }
 
-const CameraNode& Camera::node(NodeId wanted) const { return *std::ranges::find(nodes, wanted, &CameraNode::id); }
+const CameraNode& Camera::node(NodeId wanted) const { return part_of(nodes, wanted); }
 
-CameraNode& Camera::node(NodeId wanted) { return *std::ranges::find(nodes, wanted, &CameraNode::id); }
+CameraNode& Camera::node(NodeId wanted) { return part_of(nodes, wanted); }
 
-const CameraEdge& Camera::edge(EdgeId wanted) const { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
+const CameraEdge& Camera::edge(EdgeId wanted) const { return part_of(edges, wanted); }
 
-CameraEdge& Camera::edge(EdgeId wanted) { return *std::ranges::find(edges, wanted, &CameraEdge::id); }
+CameraEdge& Camera::edge(EdgeId wanted) { return part_of(edges, wanted); }
 
 std::vector<CameraEdge*> Camera::edges_to(const CameraNode& node) {
   std::vector<CameraEdge*> inputs;

@@ -314,9 +314,9 @@ void Moves::complete(Camera& camera) {
   });
   messages::GoOn go_on{to.id, {}};
   for (Output& output : camera.outputs) {
+    output.node = to.id;  // of a copy: where the camera is shown to be
     if (output.is_copy()) continue;
     rig_.page.move(output.id, from.process(), to.process());
-    output.node = to.id;
     output.placement = move.placements.at(output.id);
     if (output.config.group) CameraSetup::keep_newest_set(output);
     go_on.outputs.push_back({output.id, output.packets.epoch + 1, output.packets_published(),

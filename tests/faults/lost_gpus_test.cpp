@@ -78,8 +78,8 @@ class LostGpus : public testing::Test {
   }
   std::uint64_t lost(const std::string& camera) {
     std::uint64_t sum = 0;
-    for (const auto& [cause, frames] : rig_->camera(camera).at("frames").at("dropped").items())
-      sum += frames.get<std::uint64_t>();
+    const nlohmann::json own = rig_->camera(camera);
+    for (const auto& [cause, frames] : own.at("frames").at("dropped").items()) sum += frames.get<std::uint64_t>();
     return sum;
   }
   // Between neighbouring frames of a file of 25 a second, rounded to frames.

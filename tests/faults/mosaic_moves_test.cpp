@@ -145,8 +145,11 @@ TEST(ShownCopy, Moves) {
   const Answer answer = wall.move("a", worker);
   ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
   EXPECT_TRUE(wall.comes_to("a", worker)) << wall.log();
+  EXPECT_TRUE(eventually([&] { return wall.status_of("a").at("worker") == worker; })) << wall.status_of("a");
+  EXPECT_EQ(wall.status_of("a").at("gpu"), "cpu");
   wall.wait_for_flow(3);
   wall.end();
+  EXPECT_EQ(wall.log().find("cannot report"), std::string::npos) << wall.log();
   EXPECT_TRUE(wall.rig().camera("a").at("frames").at("dropped").empty()) << wall.rig().camera("a") << wall.log();
   const auto frames = wall.read();
   for (const std::size_t cell : {0U, 1U, 2U}) {
