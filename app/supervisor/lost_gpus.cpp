@@ -148,7 +148,8 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
     if (!camera.home) camera.home = device;
     displaced.push_back(camera.id);
   }
-  spdlog::error("GPU {} is gone: {}; its {} cameras run on what there is", gpu->index, reason, displaced.size());
+  spdlog::error("GPU {} is gone: {}; {} camera{} of it run{} on what there is", gpu->index, reason, displaced.size(),
+                displaced.size() == 1 ? "" : "s", displaced.size() == 1 ? "s" : "");
   for (ManagedProcess& process : processes_.all()) {
     if (process.place.gpu != device) continue;
     process.start_at.reset();
