@@ -15,6 +15,7 @@
 namespace campipe::test {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 // a is on the GPU, b on the CPU.
@@ -122,7 +123,13 @@ TEST(MemoryMovesThatFail, AreNotThoseWhoseMasterDies) {
   TwoKinds kinds("block", "ingest.ring@a:2=kill");
   kinds.wait_for_flow();
   const unsigned cpu = kinds.place_of("b");
-  const Answer answer = kinds.move("a", cpu);
+  // Where the master dies when the move has just begun, the camera stays, and may be moved again.
+  Answer answer = kinds.move("a", cpu);
+  for (int tries = 0; answer.status != 0 && tries < 5; ++tries) {
+    EXPECT_THAT(answer.errors, AnyOf(HasSubstr("its frames come in another ring"), HasSubstr("it is waiting")));
+    kinds.wait_for_flow();
+    answer = kinds.move("a", cpu);
+  }
   EXPECT_EQ(answer.status, 0) << answer.errors << kinds.log();
   kinds.wait_for_flow();
   EXPECT_TRUE(eventually([&] { return kinds.place_of("a") == cpu; })) << kinds.log();
