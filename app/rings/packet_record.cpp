@@ -139,7 +139,14 @@ bool is_possible(const Stream& in) {
   return in.extra == 0 && !refused_size(in.pattern_width, in.pattern_height);
 }
 
-int in_range_or(int value, int end, int other) { return value >= 0 && value < end ? value : other; }
+// A container may have put any number there: it is not looked at as the enumerator that it might not be.
+template <typename Enum>
+int in_range_or(const Enum& from, int end, int other) {
+  int value = 0;
+  static_assert(sizeof value == sizeof from);
+  std::memcpy(&value, &from, sizeof value);
+  return value >= 0 && value < end ? value : other;
+}
 
 void describe_codec(Stream& out, const AVCodecParameters& codec) {
   const AVRational aspect = codec.sample_aspect_ratio;
