@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "tests/integration/move_rig.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
@@ -41,8 +42,7 @@ class TwoKinds {
     return static_cast<unsigned>(std::stoul(process.substr(process.find(' ') + 1)));
   }
   [[nodiscard]] Answer move(const std::string& camera, unsigned worker) const {
-    return ask({"move", camera, std::to_string(worker), "--url", "http://127.0.0.1:" + std::to_string(port_),
-                "--token-file", rig_.file("state/token-" + std::to_string(port_)).string()});
+    return move_in(rig_, port_, camera, worker);
   }
   void wait_for_flow(int fragments = 2) {
     for (; fragments > 0; --fragments) {

@@ -14,6 +14,12 @@
 
 namespace campipe::test {
 
+// By the command; `port`: of the rig's HTTP.
+inline Answer move_in(const RigRun& rig, int port, const std::string& camera, unsigned worker) {
+  return ask({"move", camera, std::to_string(worker), "--url", "http://127.0.0.1:" + std::to_string(port),
+              "--token-file", rig.file("state/token-" + std::to_string(port)).string()});
+}
+
 class MoveRig {
  public:
   static constexpr unsigned target = 2;  // the worker of c
@@ -42,10 +48,8 @@ class MoveRig {
     for (const char* name : {"a.mp4", "b.mp4", "c.mp4"})
       ASSERT_TRUE(rig_->wait_for_growth(name, rig_->size(name) + 2000)) << name << '\n' << log();
   }
-  // By the command.
   [[nodiscard]] Answer move(const std::string& camera, unsigned worker) const {
-    return ask({"move", camera, std::to_string(worker), "--url", "http://127.0.0.1:" + std::to_string(port_),
-                "--token-file", rig_->file("state/token-" + std::to_string(port_)).string()});
+    return move_in(*rig_, port_, camera, worker);
   }
   [[nodiscard]] nlohmann::json status_of(const std::string& camera) const {
     return nlohmann::json::parse(ask_http("GET /api/v1/cameras/" + camera).body);
