@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t latest = std::int64_t{1} << 61;  // ns; the sum of two of them fits
 constexpr std::int64_t longest_of_live = std::int64_t{10} * 1'000'000'000;
 constexpr std::int64_t least_kept_back = 1'000'000'000;
-constexpr std::int64_t most_kept_back = 17;  // frames
 constexpr std::int64_t longest_of_file = std::int64_t{24} * 3600 * 1'000'000'000;
 
 }  // namespace
@@ -47,7 +46,8 @@ void forget_absurd_times(AVPacket& packet, AVRational time_base, bool live, std:
   if (packet.pts == AV_NOPTS_VALUE || packet.dts == AV_NOPTS_VALUE) return;
   const std::int64_t shown_later = av_rescale_q(av_sat_sub64(packet.pts, packet.dts), time_base, nanoseconds);
   const std::int64_t kept_back =
-      live && frame > 0 ? std::clamp(most_kept_back * std::min(frame, longest), least_kept_back, longest) : longest;
+      live && frame > 0 ? std::clamp((most_kept_back + 1) * std::min(frame, longest), least_kept_back, longest)
+                        : longest;
   if (shown_later < -longest || shown_later > kept_back) packet.pts = packet.dts;
 }
 

@@ -24,6 +24,9 @@ std::int64_t audio_ns(const SourceStream& stream, std::int64_t timestamp);
 // When a packet of the video is decoded, or shown if it does not say that; none: it has no timestamp.
 std::optional<std::int64_t> decode_time(const SourceStream& stream, const AVPacket& packet);
 
+// Frames that a decoder holds to show them in their order, by any codec.
+inline constexpr int most_kept_back = 16;
+
 // Of a frame, where nothing says how long it is; 0: not known.
 std::int64_t usual_duration(const SourceStream& stream);
 

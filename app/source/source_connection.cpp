@@ -1,5 +1,6 @@
 #include "app/source/source_connection.h"
 
+#include <iterator>
 #include <vector>
 
 #include "app/control/thread_scope.h"
@@ -12,7 +13,6 @@ namespace {
 constexpr auto uninterrupted = std::chrono::seconds(60);  // FFmpeg's own requests to name servers take no longer
 constexpr std::size_t most_looked_at = 256;               // packets, for the first of the video
 constexpr auto longest_dating = std::chrono::seconds(1);
-constexpr std::size_t most_kept_back = 16;  // frames, by any codec
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void SourceConnection::date_first() {
   if (frame <= 0 || stream().codec == nullptr) return;
   std::vector<AVPacket*> before;
   const Deadline deadline = Clock::now() + longest_dating;
-  while (before.size() <= most_kept_back && Clock::now() < deadline && !camera_.stop.stopped()) {
+  while (std::ssize(before) <= most_kept_back && Clock::now() < deadline && !camera_.stop.stopped()) {
     if (look() == nullptr) return;
     const ReadAhead::Entry& entry = ahead_.entries().back();
     if (entry.result != ReadResult::packet) continue;

@@ -5,6 +5,7 @@
 
 #include "app/control/record_state.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "ipc/drop_sum.h"
 
 namespace campipe {
@@ -245,6 +246,11 @@ std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node
       settle(camera.name(), in, edge.published(), page.edge_writer(edge.id, node.process()).unpublished);
   }
   return lost;
+}
+
+void settle_lost(const Camera& camera, const CameraNode& node, const RigPage& page) {
+  for (const auto& [name, frames] : settle_node(camera, node, page, DropCause::worker_lost))
+    spdlog::warn("{}: frames lost with its worker: {}", name, frames);
 }
 
 // Tick k is frame k + 1. Who draws may be ahead of the supervisor by as much as its clock.

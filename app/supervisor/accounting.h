@@ -84,6 +84,8 @@ struct LostFrames {
 // Enters what came to the node, and is in no ring behind it and not dropped, under `cause`. Only when nothing can be in
 // flight there: in + repeated = out + Σ dropped.
 std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page, DropCause cause);
+// Likewise of a node whose worker is gone; the log says what was lost.
+void settle_lost(const Camera& camera, const CameraNode& node, const RigPage& page);
 // Of an output of the node: what is in its packet rings, or dropped; repeated frames apart. The largest of all of them.
 std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page);
 // Likewise at all of its nodes.

@@ -66,8 +66,8 @@ BalancePolicy::Decision BalancePolicy::look_at(const RigLoad& load, Clock::time_
   const bool busy = std::ranges::any_of(load.cameras, &RigLoad::Camera::busy);
   while (!moves_.empty() && now - moves_.front() >= minutes(1)) moves_.pop_front();
   for (const Worker* worker : late) {
-    if (auto reason = stuck(*worker, now);
-        worker->late && reason && !std::exchange(workers_.at(worker->of.number).said_stuck, true))
+    if (auto reason = worker->late ? stuck(*worker, now) : std::nullopt;
+        reason && !std::exchange(workers_.at(worker->of.number).said_stuck, true))
       decision.stuck.push_back(std::move(*reason));
     if (decision.move || pending_ || busy || moves_.size() >= most_moves) continue;
     const auto [camera, to] = choose(*worker, now);
@@ -142,12 +142,8 @@ void BalancePolicy::judge(const Worker& worker, Clock::time_point now) {
   if (worker.late && !state.late_since) state.late_since = now;
   if (worker.is_full() && state.late_windows >= late_enough) state.full_since = now;
   // Not by what is idle, which another program may use that leaves it to these cameras when they need it.
-  double needs = 0;
-  for (const Camera& camera : measured_.cameras) {
-    if (camera.of.worker == worker.of.number) needs += camera.needs;
-  }
   const bool over = state.full_since && now - *state.full_since > burst_time;
-  if (needs + part_of(burst_part, worker) <= static_cast<double>(worker.of.cores.size()) || over)
+  if (worker.needs + part_of(burst_part, worker) <= static_cast<double>(worker.of.cores.size()) || over)
     state.full_since.reset();
   if (!state.got_camera) return;
   if (now - *state.got_camera > trial) {

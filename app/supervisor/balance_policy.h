@@ -4,8 +4,8 @@
 // A worker is short when one of its cameras has been late for two windows (load_window.h) and its cores are full, or,
 // on a GPU, the GPU is by prediction. It gives away the camera with the smallest need with which the others have enough
 // time; where none is enough, the largest one that another worker has room for. One whose cores were full goes on
-// giving until it has some to spare, since the load of encoders comes in bursts. Room is what the other worker's cores
-// were idle in the last two windows. Workers that share their cores have no room for one another.
+// giving until its cameras leave some of them, since the load of encoders comes in bursts. Room is what the other
+// worker's cores were idle in the last two windows. Workers that share their cores have no room for one another.
 //
 // So that nothing goes back and forth: one move at a time, and no more than a few in a minute; both workers are looked
 // at anew after each; a camera stays for a minute, and for ten does not go back to where it came from. A worker that is

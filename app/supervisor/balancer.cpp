@@ -50,8 +50,7 @@ RigLoad Balancer::load() {
   RigLoad load;
   add_workers(load);
   for (const Camera& camera : rig_.cameras.all()) {
-    const bool runs = camera.own().state == CameraState::running && !camera.retiring && !camera.relocation;
-    if (runs && camera.uses_worker()) add_nodes(load, camera);
+    if (camera.is_at_work() && camera.uses_worker()) add_nodes(load, camera);
   }
   return load;
 }

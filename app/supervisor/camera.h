@@ -362,6 +362,8 @@ struct Camera {
   [[nodiscard]] bool input_is_over(const CameraNode& node) const;
   // Some output or mosaic needs its frames, or may need them.
   [[nodiscard]] bool is_decoded() const;
+  // It runs, and is neither being changed nor placed anew.
+  [[nodiscard]] bool is_at_work() const { return own().state == CameraState::running && !retiring && !relocation; }
   // Its nodes have work.
   [[nodiscard]] bool uses_worker() const { return shown || needs_worker(config); }
   [[nodiscard]] bool nodes_done() const;

@@ -267,13 +267,10 @@ void CameraLifecycle::forget_ending_edges(Camera& camera, const CameraNode& writ
 
 // Its clock goes on; those ticks that have come are encoded, or died with it.
 void CameraLifecycle::on_mosaic_death(const Camera& mosaic, const CameraNode& node) {
-  const auto lost = settle_node(mosaic, node, rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-  for (Camera& camera : rig_.cameras.all()) {
-    for (CameraEdge& edge : camera.edges) {
-      if (edge.cell && edge.cell->mosaic == mosaic.id && edge.is_read_by(node.id)) on_reader_death(edge, node.id);
-    }
-  }
+  settle_lost(mosaic, node, rig_.page);
+  for_each_cell(rig_.cameras, mosaic.id, [&](const Camera&, CameraEdge& edge) {
+    if (edge.is_read_by(node.id)) on_reader_death(edge, node.id);
+  });
 }
 
 void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {

@@ -11,13 +11,13 @@
 
 namespace campipe {
 
-// Of one camera's parts.
 // Of nodes, and of as many edges.
 struct PartIds {
   std::vector<NodeId> nodes;
   std::vector<EdgeId> edges;
 };
 
+// Of one camera's parts.
 struct CameraIds {
   CameraId camera;
   std::vector<NodeId> nodes;
@@ -76,6 +76,16 @@ class Cameras {
   std::map<NodeId, CameraId> nodes_;
   std::map<EdgeId, CameraId> edges_;
 };
+
+// act(camera, edge), for the edges that the cells of a mosaic read: each with the camera that it is of.
+template <typename AnyCameras, typename Do>
+void for_each_cell(AnyCameras& cameras, CameraId mosaic, const Do& act) {
+  for (auto& camera : cameras.all()) {
+    for (auto& edge : camera.edges) {
+      if (edge.cell && edge.cell->mosaic == mosaic) act(camera, edge);
+    }
+  }
+}
 
 inline constexpr auto no_room_for_streams =
     "there is no room for so many more streams in this run; restart the rig with them";

@@ -35,9 +35,8 @@ std::optional<double> CoreSamples::p95() const {
 
 // Nothing: it is not measured now.
 std::optional<EncodeCosts::Sums> EncodeCosts::sums_of(const Camera& camera) const {
-  const bool runs =
-      camera.own().state == CameraState::running && !camera.retiring && !camera.move && !camera.relocation;
-  if (!runs || camera.nodes.size() != 1 || camera.shed != ShedStep::none) return std::nullopt;
+  if (!camera.is_at_work() || camera.move || camera.nodes.size() != 1 || camera.shed != ShedStep::none)
+    return std::nullopt;
   const CameraNode& node = camera.nodes.front();
   Sums sums{.node = node.id};
   sums.cpu_time = rig_.page.node(node.id, node.process()).thread.cpu_time.load();

@@ -39,8 +39,7 @@ void LoadShedder::follow() {
   }
   std::vector<ShedPolicy::Load> loads;
   for (const Camera& camera : rig_.cameras.all()) {
-    if (camera.own().state == CameraState::running && !camera.retiring && !camera.relocation)
-      loads.push_back(load_of(camera));
+    if (camera.is_at_work()) loads.push_back(load_of(camera));
   }
   for (const ShedPolicy::Change& asked : policy_.look_at(loads, now)) {
     Camera& camera = *rig_.cameras.find(asked.camera);

@@ -49,6 +49,7 @@ MeasuredLoad LoadWindow::measure(const RigLoad& load, double seconds) {
     const auto worker =
         std::ranges::find(measured.workers, camera.worker, [](const auto& one) { return one.of.number; });
     if (worker == measured.workers.end()) continue;
+    worker->needs += its.needs;
     worker->gpu += camera.gpu;
     if (its.late && !worker->late) worker->reason = reason_of(its);
     worker->late = worker->late || its.late;

@@ -59,6 +59,7 @@ struct MeasuredLoad {
   struct Worker {
     RigLoad::Worker of;
     double idle = 0;       // cores
+    double needs = 0;      // cores, of its cameras together
     double gpu = 0;        // predicted part of its GPU's time
     bool late = false;     // one of its cameras is
     std::string reason;    // which, and how much

@@ -40,14 +40,11 @@ std::string never_moved(const Camera& camera) {
 std::string why_unreadable(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
   const Devices& devices = rig.machine.devices;
   if (!camera.is_mosaic()) return why_unreadable(rig, worker, ring_memory(camera.source.placement, true));
-  for (const Camera& shown : rig.cameras.all()) {
-    for (const CameraEdge& edge : shown.edges) {
-      if (!edge.cell || edge.cell->mosaic != camera.id) continue;
-      std::string why = why_unreadable(worker, edge.memory, shown.name() + "'s", devices);
-      if (!why.empty()) return why;
-    }
-  }
-  return "";
+  std::string why;
+  for_each_cell(rig.cameras, camera.id, [&](const Camera& shown, const CameraEdge& edge) {
+    if (why.empty()) why = why_unreadable(worker, edge.memory, shown.name() + "'s", devices);
+  });
+  return why;
 }
 
 std::string why_unreadable(const RigState& rig, const ManagedProcess& worker, const RingMemory& memory) {

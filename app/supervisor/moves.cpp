@@ -73,11 +73,7 @@ std::string Moves::refusal(const Camera& camera, unsigned worker) const {
 template <typename Do>
 void Moves::for_each_input(Camera& camera, const Do& act) {
   if (!camera.is_mosaic()) return act(camera.frames());
-  for (Camera& shown : rig_.cameras.all()) {
-    for (CameraEdge& edge : shown.edges) {
-      if (edge.cell && edge.cell->mosaic == camera.id) act(edge);
-    }
-  }
+  for_each_cell(rig_.cameras, camera.id, [&](const Camera&, CameraEdge& edge) { act(edge); });
 }
 
 void Moves::begin(Camera& camera, CameraMove move) {
@@ -285,11 +281,6 @@ void Moves::correct_recalled(Camera& camera, const CameraNode& from) {
   if (taken < accounted) reader.not_recalled = accounted - taken;
 }
 
-void Moves::settle(const Camera& camera, const CameraNode& node) {
-  const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
-  for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-}
-
 // The old node is done, or its process is gone: what came before the boundary is encoded, dropped, or lost with it.
 void Moves::complete(Camera& camera) {
   CameraMove move = std::move(*camera.move);
@@ -302,7 +293,7 @@ void Moves::complete(Camera& camera) {
   } else {
     correct_recalled(camera, from);
   }
-  settle(camera, from);
+  settle_lost(camera, from, rig_.page);
   rig_.page.move(from.id, from.process(), to.id, to.process());
   for_each_input(camera, [&](CameraEdge& edge) {
     if (!edge.is_read_by(from.id) || !edge.is_read_by(to.id)) return;
@@ -330,8 +321,11 @@ void Moves::complete(Camera& camera) {
   remove_node(camera, from.id, from.worker);
   failpoint("supervisor.move_complete", camera.name());
   if (move.to_died) {
-    if (camera.is_mosaic()) settle(camera, camera.node(move.to));
-    if (!camera.is_mosaic()) camera.frames().reader(move.to).unsettled = true;
+    if (camera.is_mosaic()) {
+      settle_lost(camera, camera.node(move.to), rig_.page);
+    } else {
+      camera.frames().reader(move.to).unsettled = true;
+    }
     setup_.send_new_node(camera, camera.node(move.to));
   } else {
     processes_.send_to_node(camera, camera.node(move.to), std::move(go_on));

@@ -72,7 +72,6 @@ class Moves {
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);
   void correct_recalled(Camera& camera, const CameraNode& from);
-  void settle(const Camera& camera, const CameraNode& node);
   static void require_readers(Camera& camera);
   void drop_new_node(Camera& camera);
   void remove_node(Camera& camera, NodeId node, unsigned worker);

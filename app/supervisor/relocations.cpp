@@ -99,10 +99,7 @@ void Relocations::settle_all(Camera& camera) const {
       reader.unsettled = false;
     }
   }
-  for (const CameraNode& node : camera.nodes) {
-    for (const auto& [name, frames] : settle_node(camera, node, rig_.page, DropCause::worker_lost))
-      spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-  }
+  for (const CameraNode& node : camera.nodes) settle_lost(camera, node, rig_.page);
 }
 
 // Nothing may throw here.

@@ -167,14 +167,12 @@ void RingRouter::pass_on_all(const Camera& camera, Output& output) {
 }
 
 void RingRouter::offer_cells(const Camera& mosaic, const CameraNode& node) {
-  for (Camera& camera : rig_.cameras.all()) {
-    for (CameraEdge& edge : camera.edges) {
-      if (!edge.cell || edge.cell->mosaic != mosaic.id || !edge.is_read_by(node.id)) continue;
-      EdgeReader& reader = edge.reader(node.id);
-      reader.sent = {};
-      offer(camera, edge, reader);
-    }
-  }
+  for_each_cell(rig_.cameras, mosaic.id, [&](Camera& camera, CameraEdge& edge) {
+    if (!edge.is_read_by(node.id)) return;
+    EdgeReader& reader = edge.reader(node.id);
+    reader.sent = {};
+    offer(camera, edge, reader);
+  });
 }
 
 void RingRouter::lose(Camera& camera, const std::string& reason) {
@@ -209,10 +207,7 @@ void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
   reader.unsettled = false;
   if (edge.cell) return offer(camera, edge, reader);  // a mosaic counts the ticks of its clock
   // What a join had in hands, its successor accounts for.
-  if (const CameraNode& node = camera.node(reader.node); !node.joins) {
-    const auto lost = settle_node(camera, node, rig_.page, DropCause::worker_lost);
-    for (const auto& [name, frames] : lost) spdlog::warn("{}: frames lost with its worker: {}", name, frames);
-  }
+  if (const CameraNode& node = camera.node(reader.node); !node.joins) settle_lost(camera, node, rig_.page);
   offer(camera, edge, reader);
 }
 
