@@ -4,6 +4,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <sstream>
 
 #include "core/clock.h"
@@ -16,6 +18,14 @@ namespace campipe::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+// As cameras make it whose colours are as fine as their light.
+void make_444(std::vector<std::uint8_t>& jpeg) {
+  constexpr std::array<std::uint8_t, 2> frame_header{0xff, 0xc0};
+  const auto found = std::ranges::search(jpeg, frame_header).begin();
+  ASSERT_NE(found, jpeg.end());
+  found[11] = 0x11;  // the first component's sampling
+}
 
 TEST_F(RtspServerTest, FfmpegReadsOverTcpAndUdpAndComesAgain) {
   serve_dock();
@@ -303,9 +313,30 @@ TEST_F(RtspServerTest, WhatItCannotCarryIsLoggedOnce) {
   server_.reset();
   spdlog::default_logger()->sinks().pop_back();
   const std::string text = log.str();
-  const auto first = text.find("wide: no RTSP: it cannot carry mjpeg of 2064x64");
+  const auto first = text.find("wide: no RTSP: it cannot carry JPEG of 2064x64");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("no RTSP", first + 10), std::string::npos) << text;
+}
+
+// The library would wait 20 s for a first picture of it, and serve nobody meanwhile.
+TEST_F(RtspServerTest, AJpegThatRtpHasNoFormOfIsRefusedAtOnce) {
+  EncoderConfig mjpeg;
+  mjpeg.codec = "mjpeg";
+  Clip clip = encode(mjpeg, steady(5));
+  LiveCamera plain(clip);
+  add("plain", plain);
+  for (Packet& packet : clip.packets) make_444(packet.data);
+  LiveCamera fine(clip);
+  add("fine", fine);
+  serve_dock();
+  ASSERT_TRUE(becomes_true([&] { return !fine.stream()->newest_group().empty(); }));
+  const auto begin = Clock::now();
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/fine").status, 415);
+  EXPECT_LT(Clock::now() - begin, 10s);
+  RtspWire reader(port_);
+  ASSERT_EQ(reader.play("/plain"), 200);
+  plain.change(clip);
+  EXPECT_TRUE(reader.is_closed(Clock::now() + patience));
 }
 
 TEST_F(RtspServerTest, AnotherPictureSizeIsGoneOnWithAndAnotherCodecEndsIt) {

@@ -150,9 +150,8 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
   const auto stream = clients.context_.rig.stream(name);
   if (!stream || !may_view(clients.access_, rtsp_identity(client), name))
     return GST_RTSP_STS_OK;  // it is refused later
-  const auto parameters = stream->parameters();
-  if (!parameters) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
-  return rtsp_pipeline(*parameters).empty() ? GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE : GST_RTSP_STS_OK;
+  if (!stream->parameters()) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
+  return without_rtsp_form(*stream).empty() ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
 }
 
 std::size_t RtspClients::sessions_from(const std::string& network) const {

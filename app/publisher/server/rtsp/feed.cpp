@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "app/publisher/server/rtsp/audio.h"
+#include "app/publisher/server/rtsp/jpeg_form.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -60,18 +61,22 @@ GstClockTime time_in(GstPadProbeInfo* info) {
 
 }  // namespace
 
+std::string without_rtsp_form(const LiveStream& stream) {
+  const auto group = stream.newest_group();
+  if (group.empty()) return {};
+  const std::string& codec = group[0].header->stream.codec;
+  if (codec == "mjpeg") return without_rtp_form(*group[0].bytes);
+  return codec == "h264" || codec == "hevc" ? "" : codec;
+}
+
 std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio) {
   std::string text = "( " + source_called("source");
-  // RFC 2435 has eight bits for an eighth of a side.
-  const bool jpeg_fits = std::max(stream.format.width, stream.format.height) <= 2040;
   if (stream.codec == "h264")
     text += "h264parse ! rtph264pay name=pay0 pt=96 config-interval=-1 ";
   else if (stream.codec == "hevc")
     text += "h265parse ! rtph265pay name=pay0 pt=96 config-interval=-1 ";
-  else if (stream.codec == "mjpeg" && jpeg_fits)
-    text += "rtpjpegpay name=pay0 pt=26 ";
   else
-    return {};
+    text += "rtpjpegpay name=pay0 pt=26 ";
   if (audio) text += source_called("audio") + rtsp_payloader(*audio) + " ";
   return text + ")";
 }
@@ -141,6 +146,7 @@ bool RtspFeed::feed(const LivePiece& piece) {
     feed_audio(piece);
     return true;
   }
+  if (header_->stream.codec == "mjpeg" && !without_rtp_form(*piece.bytes).empty()) return false;
   if (!prepared_) {
     if (!piece.key) return true;
     prepared_ = true;

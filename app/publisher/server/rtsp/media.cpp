@@ -113,13 +113,12 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
   const auto parameters = stream ? stream->parameters() : std::nullopt;
   if (!parameters) return nullptr;
-  const auto audio = audio_of(*stream, *self);
-  const std::string pipeline = rtsp_pipeline(*parameters, audio);
-  if (pipeline.empty()) {
-    log_once(*self, "it cannot carry " + parameters->codec + " of " + std::to_string(parameters->format.width) + "x" +
-                        std::to_string(parameters->format.height));
+  if (const std::string what = without_rtsp_form(*stream); !what.empty()) {
+    log_once(*self, "it cannot carry " + what);
     return nullptr;
   }
+  const auto audio = audio_of(*stream, *self);
+  const std::string pipeline = rtsp_pipeline(*parameters, audio);
   GError* error = nullptr;
   GstElement* element = gst_parse_launch_full(pipeline.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &error);
   if (error != nullptr) {

@@ -1,0 +1,63 @@
+#include "app/publisher/server/rtsp/jpeg_form.h"
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "tests/unit/encoded_clip.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+using Jpeg = std::vector<std::uint8_t>;
+
+Jpeg made_by_ffmpeg() {
+  EncoderConfig config;
+  config.codec = "mjpeg";
+  return encode(config, steady(1)).packets.at(0).data;
+}
+
+// Where its frame header begins, behind the marker and the length.
+std::size_t frame_header(const Jpeg& jpeg) {
+  for (std::size_t at = 2; at + 4 < jpeg.size(); at += 2U + (std::size_t{jpeg[at + 2]} << 8U | jpeg[at + 3])) {
+    if (jpeg[at + 1] == 0xc0) return at + 4;
+  }
+  ADD_FAILURE() << "it has no frame header";
+  return 4;
+}
+
+TEST(RtspJpegForm, IsThereForWhatEncodersMakeByDefault) { EXPECT_EQ(without_rtp_form(made_by_ffmpeg()), ""); }
+
+struct Change {
+  const char* name;
+  int at;  // in the frame header
+  std::uint8_t value;
+  const char* said;
+};
+
+class ChangedJpeg : public testing::TestWithParam<Change> {};
+
+TEST_P(ChangedJpeg, IsRefusedWithItsReason) {
+  Jpeg jpeg = made_by_ffmpeg();
+  jpeg.at(frame_header(jpeg) + static_cast<std::size_t>(GetParam().at)) = GetParam().value;
+  EXPECT_THAT(without_rtp_form(jpeg), HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(Headers, ChangedJpeg,
+                         testing::Values(Change{"Progressive", -3, 0xc2, "not baseline"},
+                                         Change{"TwelveBits", 0, 12, "8 bits"}, Change{"High", 1, 8, "x"},
+                                         Change{"Grey", 5, 1, "colour"}, Change{"Full", 7, 0x11, "neither"},
+                                         Change{"Upright", 7, 0x12, "neither"}, Change{"FineBlue", 10, 0x21, "neither"},
+                                         Change{"OwnTable", 14, 3, "tables"}),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(RtspJpegForm, IsNotThereForPartsOfAFile) {
+  const Jpeg whole = made_by_ffmpeg();
+  const std::size_t end = frame_header(whole) + 15;
+  for (std::size_t size = 0; size < end; ++size)
+    EXPECT_NE(without_rtp_form(std::span(whole).first(size)), "") << size << " bytes";
+}
+
+}  // namespace
+}  // namespace campipe::test
