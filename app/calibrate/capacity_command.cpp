@@ -14,6 +14,7 @@
 #include "app/control/load_process.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/capacity.h"
+#include "app/placement/uses_json.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -134,17 +135,7 @@ void print(const Capacity& capacity, const Machine& machine, const MachineCosts&
   }
 }
 
-json to_json(const ResourceUse& use) {
-  return {{"resource", name_of(use.resource)},
-          {"where", use.where},
-          {"needs", use.needs},
-          {"has", use.has},
-          {"estimated", use.estimated}};
-}
-
 json to_json(const Capacity& capacity, const Machine& machine, const MachineCosts& costs, const Streams& streams) {
-  json uses = json::array();
-  for (const ResourceUse& use : capacity.uses) uses.push_back(to_json(use));
   json shortage_list = json::array();
   for (const ResourceUse& use : shortages(capacity.uses)) shortage_list.push_back(describe(use));
   json cameras = json::object();
@@ -160,7 +151,7 @@ json to_json(const Capacity& capacity, const Machine& machine, const MachineCost
     gpus.push_back({{"uuid", gpu.key.device}, {"name", gpu.key.name}, {"measured", gpu.measured}});
   return {{"cpu", {{"name", costs.cpu.key.name}, {"cores", machine.cores()}, {"measured", costs.cpu.measured}}},
           {"gpus", gpus},
-          {"uses", uses},
+          {"uses", uses_json(capacity.uses)},
           {"short", shortage_list},
           {"cameras", cameras}};
 }

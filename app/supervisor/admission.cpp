@@ -1,6 +1,7 @@
 #include "app/supervisor/admission.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/control/sent_stream.h"
 #include "app/placement/stand_ins.h"
@@ -11,6 +12,7 @@ namespace campipe {
 namespace {
 
 constexpr auto look_interval = std::chrono::seconds(1);
+constexpr auto longest_interval = std::chrono::seconds(5);  // for cameras that go
 constexpr double clearly = 1.001;  // sums of the same differ by less
 constexpr double again = 1.1;      // so much more of what has been logged is news
 
@@ -124,10 +126,15 @@ void AdmissionControl::forget(const std::string& camera) {
 
 void AdmissionControl::follow() {
   if (encode_costs_.follow()) has_news_ = true;
-  if (!has_news_ || Clock::now() < next_look_) return;
-  has_news_ = false;
-  next_look_ = Clock::now() + look_interval;
-  warn(shortages(uses(running(), rig_.streams)));
+  const auto now = Clock::now();
+  if (now < (has_news_ ? next_look_ : latest_look_)) return;
+  latest_look_ = now + longest_interval;
+  taken_ = uses(running(), rig_.streams);
+  if (std::exchange(has_news_, false)) {
+    next_look_ = now + look_interval;
+    warn(shortages(taken_));
+  }
+  std::erase_if(taken_, [](const ResourceUse& use) { return use.resource == Resource::thread; });
 }
 
 void AdmissionControl::warn(const std::vector<ResourceUse>& lacking) {

@@ -35,6 +35,8 @@ class AdmissionControl {
   // Logs what is short since streams have come, or since it was measured what encoding them takes. To be called several
   // times a second; looks once a second at most, as at a start they come by the hundred.
   void follow();
+  // What the rig takes of the machine, as follow() has found it last, without what is a camera's own.
+  [[nodiscard]] const std::vector<ResourceUse>& taken() const { return taken_; }
   // It is gone: another one of its name may send something else.
   void forget(const std::string& camera);
 
@@ -47,6 +49,8 @@ class AdmissionControl {
   EncodeCosts encode_costs_{rig_};
   bool has_news_ = false;
   Clock::time_point next_look_ = {};
+  Clock::time_point latest_look_ = {};
+  std::vector<ResourceUse> taken_;
   std::vector<ResourceUse> warned_;  // of these, so that more of the same is not logged for every camera
 };
 

@@ -62,6 +62,7 @@ class CameraRoster {
   // Its source has been opened: where the machine has not what it needs, it may be stopped.
   void on_opened_stream(Camera& camera, const KnownStream& stream);
   void follow_admission() { admission_.follow(); }
+  [[nodiscard]] const std::vector<ResourceUse>& taken() const { return admission_.taken(); }
   // Takes away those that nothing is left of. To be called several times a second.
   void settle_retiring();
   // Of all its outputs that record.

@@ -110,7 +110,8 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
                         {"config", rig.config},
                         {"intentional_drops", intentional_drops()},
                         {"cameras", nlohmann::json::object()},
-                        {"processes", nlohmann::json::array()}};
+                        {"processes", nlohmann::json::array()},
+                        {"resources", rig.resources}};
   const LatencyReader recent = [&](const Camera& camera, const Output& output) { return newest(camera, output, page); };
   for (const Camera& camera : cameras.all()) {
     nlohmann::json json = camera_report(camera, page, rig.uptime_s, recent);

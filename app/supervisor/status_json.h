@@ -35,6 +35,7 @@ struct RigStatus {
   std::string state;
   std::vector<ProcessStatus> processes;
   nlohmann::json lost_gpus;  // LostGpus::status()
+  nlohmann::json resources;  // what the rig takes of the machine: uses_json()
 };
 
 // Used by the supervisor's thread, about once a second.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/placement/quarantine.h"
+#include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
 #include "stages/sources/source_end.h"
@@ -200,9 +201,12 @@ void Supervisor::send_status() {
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
   if (!serves(rig_.config.server) || !publisher.child) return;
-  const RigStatus rig{
-      rig_.options.config.filename().string(), std::chrono::duration<double>(Clock::now() - rig_.started).count(),
-      rig_.phase == RunPhase::running ? "running" : "draining", accounts_.process_status(), lost_gpus_.status()};
+  const RigStatus rig{rig_.options.config.filename().string(),
+                      std::chrono::duration<double>(Clock::now() - rig_.started).count(),
+                      rig_.phase == RunPhase::running ? "running" : "draining",
+                      accounts_.process_status(),
+                      lost_gpus_.status(),
+                      uses_json(roster_.taken())};
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (const Output& output : camera.outputs)

@@ -90,6 +90,22 @@ function lostGpus(status) {
   return section('lost-gpus', 'GPUs that are gone', table(['GPU', 'State', 'Reason', 'Cameras elsewhere'], rows));
 }
 
+// What the machine's limits are: the costs of all that runs beside what can be used.
+function resources(status) {
+  const scarce = (status.resources ?? []).filter(({needs, has}) => needs > has / 100);
+  if (!scarce.length) return null;
+  const rows = scarce.map(({resource, where, needs, has, estimated, text}) =>
+    el(
+      'tr',
+      {'data-key': `${resource} ${where}`},
+      cell([resource, where].filter(Boolean).join(' of ')),
+      cell(meter((needs / has) * 100)),
+      cell(text + (estimated ? ' (estimated)' : '')),
+    ),
+  );
+  return section('resources', 'What the rig takes of the machine', table(['Resource', 'Used', 'Details'], rows));
+}
+
 function gpus(status) {
   if (!status.gpus?.length) return null;
   const rows = status.gpus.map((gpu) =>
@@ -196,6 +212,7 @@ export function show(main) {
         summary(status, rates),
         processes(status, before),
         lostGpus(status),
+        resources(status),
         gpus(status),
         rings(status, rates),
         graphSection(status, before),
