@@ -10,6 +10,7 @@ namespace campipe {
 namespace {
 
 constexpr int most_empty_rounds = 2;         // what a decoder kept of a round comes out in the next one
+constexpr auto opening = std::chrono::seconds(1);  // of live video is read to learn what it is, and comes at once then
 constexpr std::int64_t stall = 500'000'000;  // ns, of a live source; what comes behind it may come at once
 
 }  // namespace
@@ -32,7 +33,7 @@ void Decoding::begin(std::shared_ptr<const SourceStream> next) {
   clock_.connected(stream);
   if (camera_.start.decode) frames_.begin(stream);
   motion_.begin(stream, camera_.start.decode && !frames_.on_hardware());
-  rings_.expect_burst();
+  rings_.expect_burst(camera_.start.live ? opening : std::chrono::nanoseconds(0));
 }
 
 void Decoding::take(const AVPacket& packet, const PacketNote& note) {
