@@ -90,12 +90,13 @@ class StateSet {
 
   Place insert(const State& state) {
     if (2 * (size_ + 1) > table_.size()) grow_table();
-    Number& entry = table_[find_entry(state)];
-    if (entry != 0) return {entry - 1, false};
+    const std::uint64_t sum = hash(state);
+    Entry& entry = table_[find_entry(state, sum)];
+    if (entry.after != 0) return {entry.after - 1, false};
     if (size_ % block_size == 0) blocks_.push_back(std::make_unique_for_overwrite<State[]>(block_size));
     blocks_.back()[size_ % block_size] = state;
-    entry = static_cast<Number>(++size_);
-    return {entry - 1, true};
+    entry = {static_cast<Number>(++size_), tag(sum)};
+    return {entry.after - 1, true};
   }
 
   const State& operator[](std::size_t number) const { return blocks_[number / block_size][number % block_size]; }
@@ -115,23 +116,35 @@ class StateSet {
     return sum;
   }
 
+  // States lie all over the memory: those that are others are told by their tags, without a look at them.
+  struct Entry {
+    Number after = 0;  // the state's number + 1; 0: there is none
+    std::uint32_t tag = 0;
+  };
+  static std::uint32_t tag(std::uint64_t sum) { return static_cast<std::uint32_t>(sum >> 32U); }
+
   // Where `state` is in the table, or the empty entry where it belongs.
-  std::size_t find_entry(const State& state) const {
+  std::size_t find_entry(const State& state, std::uint64_t sum) const {
     const std::size_t mask = table_.size() - 1;
-    std::size_t at = hash(state) & mask;
-    while (table_[at] != 0 && std::memcmp(&(*this)[table_[at] - 1], &state, sizeof(State)) != 0) at = (at + 1) & mask;
+    const auto is_other = [&](const Entry& entry) {
+      return entry.tag != tag(sum) || std::memcmp(&(*this)[entry.after - 1], &state, sizeof(State)) != 0;
+    };
+    std::size_t at = sum & mask;
+    while (table_[at].after != 0 && is_other(table_[at])) at = (at + 1) & mask;
     return at;
   }
 
   void grow_table() {
-    table_.assign(table_.empty() ? block_size : 2 * table_.size(), 0);
+    table_.assign(table_.empty() ? block_size : 4 * table_.size(), {});
     for (std::size_t number = 0; number < size_; ++number) {
-      table_[find_entry((*this)[number])] = static_cast<Number>(number + 1);
+      const State& state = (*this)[number];
+      const std::uint64_t sum = hash(state);
+      table_[find_entry(state, sum)] = {static_cast<Number>(number + 1), tag(sum)};
     }
   }
 
   std::vector<std::unique_ptr<State[]>> blocks_;
-  std::vector<Number> table_;  // a state's number + 1; 0: empty; its size is a power of two
+  std::vector<Entry> table_;  // its size is a power of two
   std::size_t size_ = 0;
 };
 
@@ -174,8 +187,10 @@ class Explorer {
     const State state = states_[at];
     model_.each_step(state, [&](const Step& step, const State& next) {
       goes_on = goes_on || !step.optional;
-      ++ways_in_[discover(next, at)];
+      next_.push_back(static_cast<std::uint32_t>(discover(next, at)));
+      ++ways_in_[next_.back()];
     });
+    next_end_.push_back(next_.size());
     return goes_on;
   }
 
@@ -185,13 +200,12 @@ class Explorer {
     std::vector<std::uint32_t> open = {0};
     std::size_t taken = 0;
     while (!open.empty()) {
-      const State state = states_[open.back()];
+      const std::uint32_t from = open.back();
       open.pop_back();
       ++taken;
-      model_.each_step(state, [&](const Step&, const State& next) {
-        const auto number = states_.insert(next).number;
-        if (--ways_in_[number] == 0) open.push_back(number);
-      });
+      for (std::size_t i = from == 0 ? 0 : next_end_[from - 1]; i < next_end_[from]; ++i) {
+        if (--ways_in_[next_[i]] == 0) open.push_back(next_[i]);
+      }
     }
     if (taken == states_.size()) return;
     std::size_t first = 0;
@@ -230,6 +244,8 @@ class Explorer {
   StateSet<State> states_;
   std::vector<std::uint32_t> parents_;  // of each state: the one it was first reached from
   std::vector<std::uint16_t> ways_in_;  // of each state: how many steps lead to it
+  std::vector<std::uint32_t> next_;     // where the steps of all states lead, in the order of the states
+  std::vector<std::size_t> next_end_;   // of each state: where its part of these ends
   Verdict verdict_;
 };
 
