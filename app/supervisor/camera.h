@@ -20,6 +20,7 @@
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/thread_watch.h"
 #include "core/clock.h"
+#include "core/line_limit.h"
 #include "core/packet.h"
 #include "ipc/frame_ring.h"
 #include "ipc/hand_over.h"
@@ -67,6 +68,9 @@ struct OutputRecording {
   bool failed = false;  // for good
   std::string paused;   // why; empty: it is not
   std::string file;     // the newest
+  LineLimit new_stream_lines{std::chrono::minutes(1)};
+
+  [[nodiscard]] bool writes() const { return on && !failed && paused.empty(); }
 };
 
 struct Push {

@@ -128,8 +128,10 @@ void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing&
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
   output.packets.epoch = ring.epoch;
   output.packets.newest = observer;
-  if (output.stream && *output.stream != ring.stream && output.config.record)
-    spdlog::info("{}: its encoder gives another stream; a new file begins", output.config.name);
+  if (output.stream && *output.stream != ring.stream && output.config.record && output.recording.writes()) {
+    if (const auto more = output.recording.new_stream_lines.pass())
+      spdlog::info("{}: its encoder gives another stream; a new file begins{}", output.config.name, *more);
+  }
   output.stream = ring.stream;
   CameraLifecycle::begin(output);
   if (output.is_own()) CameraLifecycle::begin_on_demand(camera);
