@@ -9,9 +9,9 @@
 namespace campipe {
 namespace {
 
-constexpr int most_empty_rounds = 2;         // what a decoder kept of a round comes out in the next one
+constexpr int most_empty_rounds = 2;               // what a decoder kept of a round comes out in the next one
 constexpr auto opening = std::chrono::seconds(1);  // of live video is read to learn what it is, and comes at once then
-constexpr std::int64_t stall = 500'000'000;  // ns, of a live source; what comes behind it may come at once
+constexpr std::int64_t stall = 500'000'000;        // ns, of a live source; what comes behind it may come at once
 
 }  // namespace
 

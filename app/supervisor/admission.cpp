@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto look_interval = std::chrono::seconds(1);
 constexpr auto longest_interval = std::chrono::seconds(5);  // for cameras that go
-constexpr double clearly = 1.001;  // sums of the same differ by less
-constexpr double again = 1.1;      // so much more of what has been logged is news
+constexpr double clearly = 1.001;                           // sums of the same differ by less
+constexpr double again = 1.1;                               // so much more of what has been logged is news
 
 const ResourceUse* same_in(const std::vector<ResourceUse>& all, const ResourceUse& use) {
   const auto found = std::ranges::find_if(

@@ -1,7 +1,6 @@
 #include "stages/sources/read_watch.h"
 
 namespace campipe {
-namespace {
 
 bool has_video_packets(const AVFormatContext& input) {
   for (unsigned i = 0; i < input.nb_streams; ++i) {
@@ -11,8 +10,6 @@ bool has_video_packets(const AVFormatContext& input) {
   }
   return false;
 }
-
-}  // namespace
 
 void ReadWatch::allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total) {
   deadline_ = Clock::now() + time;

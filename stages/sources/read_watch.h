@@ -12,6 +12,9 @@
 
 namespace campipe {
 
+// Whether any of it has come; of what is still being opened, too.
+bool has_video_packets(const AVFormatContext& input);
+
 // Of one thread. It must outlive every libav object that has its callback().
 class ReadWatch {
  public:

@@ -103,6 +103,13 @@ SourceError opening_error(int code, const std::string& shown, const ReadWatch& w
   return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
 }
 
+SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch) {
+  return make(Kind::timed_out, shown,
+              "sends video, but within " + seconds_text(watch.allowed()) +
+                  " (read_timeout) nothing that tells what it is: a key frame with its parameter sets; let the camera "
+                  "send key frames more often, or wait longer for them");
+}
+
 SourceError redirect_error(const std::string& shown, const std::string& target) {
   const SourceAddress address = split_address(target);
   const std::string port = address.port > 0 ? ":" + std::to_string(address.port) : "";

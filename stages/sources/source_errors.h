@@ -25,6 +25,8 @@ using StreamErrors = std::optional<StreamProblem> (*)(int code);
 // `watch` may have ended the wait. `shown`: the source for people. `explain`: may be null.
 SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
                           StreamErrors explain);
+// `watch` has timed out, though there is video.
+SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch);
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);
 std::string refused_format_text(const std::string& format);  // to stand behind the source's name

@@ -158,7 +158,10 @@ class StreamSource final : public Source {
     if (watch_.interrupted()) throw interrupted_error(shown_);
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
-    const SourceError error = opening_error(code, shown_, watch_, messages, rules_.explain);
+    const bool has_video = input_ && has_video_packets(*input_);
+    const SourceError error = watch_.timed_out() && has_video
+                                  ? no_beginning_error(shown_, watch_)
+                                  : opening_error(code, shown_, watch_, messages, rules_.explain);
     watch_.forget_packets();
     input_.reset();
     throw error;

@@ -59,6 +59,34 @@ TEST_F(StreamSource, UdpThatFallsSilentTimesOut) {
   EXPECT_LT(Clock::now() - begin, seconds(40));
 }
 
+TEST_F(StreamSource, VideoThatNeverBeginsIsNotTakenForSilence) {
+  const int port = test::free_port();
+  const Program sender({"ffmpeg",
+                        "-hide_banner",
+                        "-loglevel",
+                        "fatal",
+                        "-re",
+                        "-f",
+                        "lavfi",
+                        "-i",
+                        "testsrc=size=320x240:rate=25",
+                        "-c:v",
+                        "libx264",
+                        "-preset",
+                        "ultrafast",
+                        "-g",
+                        "100000",
+                        "-bsf:v",
+                        "noise=drop=key",
+                        "-f",
+                        "mpegts",
+                        local("tcp", port, "?listen=1")});
+  Failure failure;
+  for (const Deadline deadline = Clock::now() + patience; failure.kind != Kind::timed_out && Clock::now() < deadline;)
+    failure = failure_of(source_of(local("tcp", port), seconds(3)));
+  EXPECT_THAT(failure.text, HasSubstr("sends video, but within 3 s (read_timeout) nothing that tells what it is"));
+}
+
 TEST_F(StreamSource, TcpPeerThatGoesAwayIsLost) {
   const int port = test::free_port();
   auto sender = std::make_unique<Program>(this->sender({local("tcp", port, "?listen=1")}));
