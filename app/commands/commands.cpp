@@ -1,5 +1,7 @@
 #include "app/commands/commands.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -12,7 +14,9 @@
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
 #include "app/commands/top.h"
+#include "app/config/part_names.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/rig_token.h"
 
 namespace campipe {
@@ -25,9 +29,17 @@ using Address = std::shared_ptr<CommandAddress>;
 
 // More than CLI11 asks for: it takes nothing for 0, and octal numbers.
 std::string check_worker(const std::string& word) {
+  constexpr std::size_t most_digits = 4;
   const bool digits = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-  if (digits && (word.size() == 1 || word[0] != '0')) return "";
-  return "expected a worker's number, such as 1, not '" + word + "'";
+  const bool is_number = digits && word.size() <= most_digits && (word.size() == 1 || word[0] != '0');
+  if (is_number && std::stoul(word) <= most_worker) return "";
+  return fmt::format("expected a worker's number, 0 to {}, as `campipe status` lists them, not '{}'", most_worker,
+                     printable(word));
+}
+
+std::string check_camera(const std::string& word) {
+  if (is_part_name(word)) return "";
+  return fmt::format("expected the name of a camera or mosaic, which {}, not '{}'", name_rule, printable(word));
 }
 
 Address add_address(CLI::App& command) {
@@ -107,7 +119,10 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   address = add_address(move);
   auto camera = std::make_shared<std::string>();
   auto worker = std::make_shared<unsigned>(0);
-  move.add_option("CAMERA", *camera, "the name of the camera or mosaic")->required()->type_name("");
+  move.add_option("CAMERA", *camera, "the name of the camera or mosaic")
+      ->required()
+      ->type_name("")
+      ->check(check_camera);
   move.add_option("WORKER", *worker, "the worker's number, as `campipe status` shows it")
       ->required()
       ->type_name("")

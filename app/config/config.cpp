@@ -12,6 +12,7 @@
 #include "app/config/changes.h"
 #include "app/config/key_table.h"
 #include "app/config/overlay.h"
+#include "app/config/part_names.h"
 #include "app/config/paths.h"
 #include "app/config/reader.h"
 #include "core/printable.h"
@@ -118,16 +119,8 @@ std::optional<unsigned> read_umask(const YamlNode& node, Report& report) {
 }
 
 bool check_name(const YamlNode& named, std::string_view whose, Report& report) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-  const std::string& name = named.key;
-  const bool good = !name.empty() && name.size() <= 64 && name.front() != '_' && name.front() != '-' &&
-                    name.find_first_not_of(allowed) == std::string::npos;
-  if (!good) {
-    report.at_key(named,
-                  std::string(whose) +
-                      " name has 1 to 64 of the characters A-Z, a-z, 0-9, _ and -, and begins with a letter or a "
-                      "digit");
-  }
+  const bool good = is_part_name(named.key);
+  if (!good) report.at_key(named, std::string(whose) + " name " + std::string(name_rule));
   return good;
 }
 

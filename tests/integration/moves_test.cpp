@@ -292,6 +292,22 @@ TEST(MovesThatAreRefused, LeaveTheCameraWhereItIs) {
   for (const std::string body : {"{}", R"({"worker": -1})", R"({"worker": "1"})", R"({"worker": 1.5})"})
     EXPECT_EQ(moves.ask_http("POST /api/v1/cameras/a/move", body).status, 400) << body;
   EXPECT_EQ(ask(moves.port(), "POST /api/v1/cameras/a/move", "", R"({"worker": 1})").status, 403);
+  const auto reply = moves.ask_http("POST /api/v1/cameras/a/move", R"({"worker": 1001})");
+  EXPECT_THAT(reply.body, HasSubstr("'worker' must be the number of a worker, 0 to 1000, not 1001"));
+  const auto mistake = [](const std::string& camera, const std::string& worker) {
+    const Answer answer = ask({"move", camera, worker});
+    EXPECT_EQ(answer.status, 2) << answer.output;
+    return answer.errors;
+  };
+  for (const std::string worker : {"1001", "99999999999999999999", "-1", "1.5", "01", ""})
+    EXPECT_THAT(
+        mistake("a", worker),
+        HasSubstr("expected a worker's number, 0 to 1000, as `campipe status` lists them, not '" + worker + "'"));
+  for (const std::string camera : {"", "a b", "_a"})
+    EXPECT_THAT(mistake(camera, "1"), HasSubstr("expected the name of a camera or mosaic, which has 1 to 64 of the "
+                                                "characters A-Z, a-z, 0-9, _ and -, and begins with a letter or a "
+                                                "digit, not '" +
+                                                camera + "'"));
   moves.end();
   moves.expect_whole("a.mp4");
 }

@@ -1,10 +1,13 @@
 // Which call a request is, and whether its sender may make it.
 #include "app/publisher/server/api/api.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "app/config/names.h"
 #include "app/publisher/server/api/request.h"
 #include "app/publisher/server/http/rules.h"
 
@@ -53,7 +56,9 @@ void check_permission(const ApiOperation& operation, const HttpRequest& request,
                    "without users, this takes the token that only the account that runs the rig can read: campipe's "
                    "commands send it, and docs/api.md has how");
   }
-  throw ApiError(403, "user '" + request.identity.user + "' may not do this");
+  const bool for_all = about.empty() && request.identity.config && !request.identity.config->cameras.empty();
+  throw ApiError(403, fmt::format("user '{}' may not do this: it takes the permission '{}'{}", request.identity.user,
+                                  choice_name(operation.needed), for_all ? " for all cameras" : ""));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The calls of the API: what each does, and the table of all.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "app/config/names.h"
+#include "app/config/part_names.h"
 #include "app/publisher/server/api/description.h"
 #include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
@@ -18,7 +21,6 @@ using nlohmann::json;
 
 constexpr std::size_t longest_config = 64 * 1024;
 constexpr int most_recordings = 1'000;
-constexpr unsigned most_worker = 1'000;                  // numbers beyond are none of a worker
 constexpr auto longest_wait = std::chrono::seconds(10);  // for the supervisor
 constexpr std::span<const std::string_view> nothing;
 
@@ -155,7 +157,13 @@ HttpAnswer move_camera(const ApiCall& call) {
   const json body = read_body(call.request, keys);
   const auto worker = body.find("worker");
   const bool is_number = worker != body.end() && worker->is_number_unsigned() && *worker <= most_worker;
-  if (!is_number) throw ApiError(400, "'worker' must be the number of a worker, such as 1");
+  if (!is_number) {
+    constexpr std::size_t longest_shown = 40;
+    const std::string given = worker != body.end() ? worker->dump() : "";
+    const bool is_shown = !given.empty() && given.size() <= longest_shown;
+    throw ApiError(400, fmt::format("'worker' must be the number of a worker, 0 to {}{}", most_worker,
+                                    is_shown ? ", not " + given : ""));
+  }
   return ask(call, messages::MoveCamera{.name = call.camera, .worker = worker->get<unsigned>()});
 }
 
