@@ -213,7 +213,7 @@ bool FrameProducer::publish(DecodedFrame& frame) {
     return true;
   }
   if (!rings_.wait_for_room()) {
-    rings_.count_unpublished(DropCause::worker_lost, frame.packet);
+    rings_.count_unpublished(rings_.without_reader(), frame.packet);
     return !camera_.stop.given_up();
   }
   rings_.publish(frame);

@@ -125,7 +125,7 @@ void FrameRings::publish(DecodedFrame& frame) {
   frame.record.packet = frame.packet;
   const auto published = ring_->publish(frame.slot, frame.record);
   if (published == FrameRingWriter::Published::no_reader) {
-    count_unpublished(DropCause::worker_lost, frame.packet);
+    count_unpublished(without_reader(), frame.packet);
   } else {
     ++published_;
   }
@@ -134,6 +134,10 @@ void FrameRings::publish(DecodedFrame& frame) {
 
 void FrameRings::count_unpublished(DropCause cause, std::int64_t packet) {
   count_drop(camera_.edge, cause, static_cast<std::uint64_t>(packet), camera_.start.base + published_);
+}
+
+DropCause FrameRings::without_reader() const {
+  return camera_.stop.given_up() ? DropCause::stopped : DropCause::worker_lost;
 }
 
 bool FrameRings::has_reader() {
@@ -195,7 +199,7 @@ void FrameRings::wait_for_successor() {
   const auto now = Clock::now();
   if (!reader_away_since_) reader_away_since_ = now;
   const Deadline deadline = *reader_away_since_ + worker_away;
-  if (now >= deadline || !ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_stop(); })) return;
+  if (now >= deadline || !ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_give_up(); })) return;
   expect_burst(Clock::now() - *reader_away_since_);
   reader_away_since_.reset();
   lost_reader_ = true;

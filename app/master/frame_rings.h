@@ -52,6 +52,10 @@ class FrameRings {
   // Of the frame that is published next, over all epochs.
   [[nodiscard]] std::uint64_t next_number() const { return camera_.start.base + published_ + 1; }
 
+  // What a frame is counted as that there is no reader for: its worker is away, or there was no time left to wait for
+  // it.
+  [[nodiscard]] DropCause without_reader() const;
+
   // The worker has attached.
   [[nodiscard]] bool has_reader();
   // False: stopped.

@@ -109,7 +109,11 @@ void Camera::require_readers(CameraEdge& edge) const {
 }
 
 bool Camera::is_held_back(NodeId node) const {
-  if (!move || !move->is_committed()) return false;
+  if (!move) return false;
+  // It ends as soon as it sees that. A frame ring that it came to before the other node did would begin with frames
+  // that are for it alone, and lost.
+  if (node == move->to && move->page->is_cancelled()) return true;
+  if (!move->is_committed()) return false;
   return node == move->from || (node == move->to && move->to_died);
 }
 

@@ -268,7 +268,10 @@ void CameraRoster::keep_failed(const Comes& comes, const std::string& why) {
 // since the camera comes anew at once, as it was asked for.
 TotalsByName CameraRoster::remove(Camera& camera, std::string_view change) {
   TotalsByName totals;
-  if (camera.takes_part()) settle(camera, rig_.page, DropCause::worker_lost);
+  if (camera.takes_part()) {
+    const bool worker_died = camera.counted[Counter::worker_restarts] > 0;
+    settle(camera, rig_.page, worker_died ? DropCause::worker_lost : DropCause::stopped);
+  }
   for (const Output& output : camera.outputs) {
     if (camera.takes_part()) {
       settle_recording(output, rig_.page);  // of one that the publisher was not given any more

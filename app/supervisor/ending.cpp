@@ -130,7 +130,10 @@ bool Supervisor::had_just_begun(const Camera& camera, const Output& output) cons
 void Supervisor::settle_the_rest() {
   const bool forced = ending_.gave_up || ending_.why == "stopped at once";
   const bool master_died = processes_.restarts(ProcessKind::master) > 0;
-  const auto cause = forced ? DropCause::stopped : master_died ? DropCause::master_lost : DropCause::worker_lost;
+  const bool worker_died = processes_.restarts(ProcessKind::worker) > 0;
+  DropCause cause = DropCause::stopped;
+  if (!forced && master_died) cause = DropCause::master_lost;
+  if (!forced && !master_died && worker_died) cause = DropCause::worker_lost;
   moves_.end_all();
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;

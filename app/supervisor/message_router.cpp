@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/supervisor/move_rules.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -86,8 +87,9 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
 }
 
 void MessageRouter::on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
-  if (!about.edge.writer && about.camera.move) moves_.cancel(about.camera, "its frames come in another ring");
-  rings_.add(about.camera, about.edge, ring, fds);
+  auto memory = RingRouter::open(fds);
+  if (!about.edge.writer && about.camera.move) moves_.cancel(about.camera, why_cancelled_by(about.edge, *memory));
+  rings_.add(about.camera, about.edge, ring, std::move(memory));
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {

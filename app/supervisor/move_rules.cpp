@@ -3,12 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/placement/stand_ins.h"
 #include "core/gpu.h"
 
 namespace campipe {
 namespace {
+
+// The first of two readers to come to a ring has frames that the other one has not: who has the work must be there.
+bool reads_newest_ring(const Camera& camera) {
+  const auto& seat = camera.frames().reader(camera.nodes.front().id).seat;
+  return seat && camera.frames().newest->observer.reader_state(*seat) == ReaderState::live;
+}
+
+std::string why_it_has_no_frames(const Output& own) {
+  const std::string reason = own.reason.empty() ? "" : ": " + own.reason;
+  switch (own.state) {
+    case CameraState::starting:
+      return "it cannot be moved before its first frame has come";
+    case CameraState::waiting:
+      return "it cannot be moved while no frames of it come" + reason;
+    case CameraState::failed:
+      return "it cannot be moved, since it has failed" + reason;
+    default:
+      return "it cannot be moved, since its source has ended";
+  }
+}
 
 bool is_staged(const Camera& camera) { return camera.nodes.size() != 1 && !camera.move; }
 
@@ -61,12 +82,25 @@ std::string why_it_ends(const RigState& rig, const Camera& camera) {
   return "its source has ended";
 }
 
+std::string why_cancelled_by(const CameraEdge& frames, const FrameRingMemory& next) {
+  constexpr auto what_now = "it stays on its worker, and can be moved again";
+  const FrameFormat& now = next.expected();
+  const FrameFormat before = frames.newest ? frames.newest->observer.memory().expected() : FrameFormat{};
+  const bool has_changed = std::pair(before.width, before.height) != std::pair(now.width, now.height);
+  if (has_changed && before.width > 0 && now.width > 0)
+    return fmt::format("its frames changed from {}x{} to {}x{} meanwhile; {}", before.width, before.height, now.width,
+                       now.height, what_now);
+  return fmt::format("its frames come in another ring: the source was connected anew, or another decoder took over; {}",
+                     what_now);
+}
+
 std::string why_not_moved(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
   if (!camera.takes_part()) return "it is disabled";
+  if (camera.move && camera.move->cancelled)
+    return "a move of it that was given up is about to end; try again in a second";
   if (camera.move) return "it is being moved already";
   if (camera.retiring || camera.relocation) return "it is being changed";
-  if (camera.own().state != CameraState::running)
-    return fmt::format("it does not run: it is {}", name_of(camera.own().state));
+  if (camera.own().state != CameraState::running) return why_it_has_no_frames(camera.own());
   if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
   if (std::string why = never_moved(camera); !why.empty())
     return is_staged(camera) ? why + "; change its `placement` and reload, which starts it anew" : why;
@@ -82,6 +116,9 @@ std::string why_not_moved(const RigState& rig, const Camera& camera, const Manag
     const auto& ring = camera.frames().newest;
     const bool comes = ring && ring->observer.writer_state() == WriterState::open;
     if (!comes) return "no frames come to its worker just now";
+    if (!reads_newest_ring(camera))
+      return "its worker is about to begin with its frames, after a start or a change of their size; try again in a "
+             "second";
   }
   // A camera's frames can come through host memory; what others' nodes make for a mosaic stays where it is.
   return camera.is_mosaic() ? why_unreadable(rig, camera, worker) : "";

@@ -20,6 +20,8 @@ std::string why_unreadable(const RigState& rig, const Camera& camera, const Mana
 std::string why_unreadable(const RigState& rig, const ManagedProcess& worker, const RingMemory& memory);
 // Why it cannot be moved to that worker just now.
 std::string why_not_moved(const RigState& rig, const Camera& camera, const ManagedProcess& worker);
+// Why a move is cancelled when the master begins with the next ring; `frames`: the camera's, with the ring before.
+std::string why_cancelled_by(const CameraEdge& frames, const FrameRingMemory& next);
 // Why one ends whose node has nothing to do any more.
 std::string why_it_ends(const RigState& rig, const Camera& camera);
 

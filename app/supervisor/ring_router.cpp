@@ -87,9 +87,13 @@ void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::
   processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{edge.id, std::nullopt});
 }
 
-void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
+std::shared_ptr<FrameRingMemory> RingRouter::open(std::vector<UniqueFd>& fds) {
   UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
-  auto memory = FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+  return FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+}
+
+void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring,
+                     std::shared_ptr<FrameRingMemory> memory) {
   for (EdgeReader& reader : edge.readers) edge.end_seat(reader);
   edge.epoch = ring.epoch;
   if (!edge.writer) edge.keep_newest();

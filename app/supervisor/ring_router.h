@@ -3,6 +3,7 @@
 // from the source or a worker to the publisher.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,9 @@ class RingRouter {
 
   // A ring that was made. Throws Error where it is none.
   void add(Camera& camera, const messages::SourceRing& ring, std::vector<UniqueFd>& fds);
-  void add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
+  // `memory`: as open() returns it, which throws.
+  void add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring, std::shared_ptr<FrameRingMemory> memory);
+  static std::shared_ptr<FrameRingMemory> open(std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
   void add(Camera& camera, Output& output, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);
   // It could not be taken, here or by its reader. Whoever writes it waits for a reader that never comes, so the camera

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 
 #include "tests/faults/fault_rig.h"
+#include "tests/integration/clips.h"
 #include "tests/integration/move_rig.h"
 #include "tests/unit/sanitized.h"
 
@@ -85,6 +88,96 @@ TEST(MovesThatFail, LeaveTheCameraWhereItIsWhereNoEncoderOpens) {
   EXPECT_EQ(moves.rig().camera("a").at("state"), "ended");
   EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
 }
+
+// Camera a's frames change their size after `large` of them. Worker 0 comes to its second ring, which is that of the
+// smaller ones, as late as `failpoint` has it.
+class ChangingRig {
+ public:
+  ChangingRig(int large, const std::string& policy, const std::string& failpoint) {
+    make_clip(clips_.path(), {.name = "large.h264", .frames = large});
+    make_clip(clips_.path(), {.name = "small.h264", .width = 192, .height = 160, .frames = 200});
+    std::ofstream(clips_.path() / "both.h264", std::ios::binary)
+        << read_text(clips_.path() / "large.h264") << read_text(clips_.path() / "small.h264");
+    // With times, by which it is read.
+    const std::string clip = (clips_.path() / "both.ts").string();
+    Program ffmpeg(
+        {"ffmpeg", "-v", "error", "-r", "25", "-i", (clips_.path() / "both.h264").string(), "-c", "copy", clip});
+    EXPECT_EQ(ffmpeg.wait(), 0);
+    moves_.emplace("    source: \"" + clip +
+                       "\"\n    pace: realtime\n    encode: {gop: 10s, bitrate: 1M}\n"
+                       "    filters: [{motion: {}}, {resize: {width: 320, height: 240}}]\n",
+                   policy, RigOptions{.failpoints = failpoint});
+  }
+  MoveRig& moves() { return *moves_; }
+  [[nodiscard]] bool waits_for_frames(unsigned decoded) const {
+    return logs("watch at") &&
+           eventually([&] { return moves_->status_of("a").at("frames").at("decoded").get<unsigned>() >= decoded; });
+  }
+  [[nodiscard]] bool logs(const std::string& text) const {
+    return eventually([&] { return moves_->log().find(text) != std::string::npos; });
+  }
+  // All of them, in one file.
+  void expect_whole() {
+    moves_->end();
+    const VideoFile video = read_video(moves_->rig().file("a.mp4"));
+    MoveRig::expect_even(video, 40'000'000);
+    const auto camera = moves_->rig().camera("a");
+    EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves_->log();
+    EXPECT_EQ(video.pictures.size(), camera.at("frames").at("decoded").get<std::size_t>()) << camera;
+    EXPECT_EQ(camera.at("worker_restarts"), 0);
+  }
+
+ private:
+  TemporaryFolder clips_;
+  std::optional<MoveRig> moves_;
+};
+
+class Changes : public testing::TestWithParam<std::string> {};
+
+// The new node needs a second and a half to be ready, and two more to the frame where it takes over. It would come to
+// the next ring before the old one, which has to be late there.
+TEST_P(Changes, OfTheirSizeCancelMovesWithoutALostFrame) {
+  ChangingRig rig(125, GetParam(), "worker.opening_ring:2=burn300");
+  ASSERT_TRUE(rig.waits_for_frames(75)) << rig.moves().log();
+  const Answer answer = rig.moves().move("a", MoveRig::target);
+  EXPECT_EQ(answer.status, 1) << answer.output;
+  EXPECT_THAT(answer.errors,
+              HasSubstr("it is not moved: its frames changed from 320x240 to 192x160 meanwhile; it stays "
+                        "on its worker, and can be moved again"))
+      << rig.moves().log();
+  Answer again;
+  EXPECT_TRUE(eventually([&] {
+    again = rig.moves().move("a", MoveRig::target);
+    return again.status == 0 || again.errors.find("try again in a second") == std::string::npos;
+  }));
+  EXPECT_EQ(again.status, 0) << again.errors << rig.moves().log();
+  rig.expect_whole();
+}
+
+// Whoever came first to the ring would have its first frames for itself.
+TEST_P(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
+  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn1500");
+  ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
+  Answer answer;
+  std::set<std::string> refusals;
+  EXPECT_TRUE(eventually([&] {
+    answer = rig.moves().move("a", MoveRig::target);
+    if (answer.status != 0) refusals.insert(answer.errors);
+    return answer.status == 0;
+  })) << answer.errors;
+  EXPECT_THAT(refusals, testing::Contains(HasSubstr("its worker is about to begin with its frames")))
+      << rig.moves().log();
+  rig.expect_whole();
+}
+
+// The worker is waited for, though the rig is to end.
+TEST_P(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
+  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn1000");
+  ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
+  rig.expect_whole();
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Changes, testing::Values("drop", "block"), [](const auto& one) { return one.param; });
 
 // A worker that has no camera any more is started again for one that comes.
 TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {

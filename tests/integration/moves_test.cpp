@@ -350,7 +350,7 @@ TEST(MovesThatAreRefused, AreThoseOfCamerasOfSeveralKinds) {
   refuses("stages", "by stage or by tile, and such cameras are not moved; change its `placement`");
   refuses("tiles", "by stage or by tile");
   refuses("copied", "it is passed on as it comes");
-  refuses("away", "it does not run: it is waiting");
+  refuses("away", "it cannot be moved while no frames of it come: ");
   refuses("off", "it is disabled");
 }
 
