@@ -153,7 +153,7 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
   for (ManagedProcess& process : processes_.all()) {
     if (process.place.gpu != device) continue;
     process.start_at.reset();
-    if (process.kind == ProcessKind::worker && process.child) process.child->kill();
+    if (process.kind == ProcessKind::worker) Processes::end_since(process, "its GPU is gone");
     // What it has not handed over is in the packet rings. Whatever comes back later needs a new context.
     if (process.kind == ProcessKind::master) Processes::end_unneeded(process);
   }

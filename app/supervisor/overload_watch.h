@@ -1,6 +1,7 @@
 // Whether workers keep up with their cameras: a camera is overloaded when its queue was full for more than one in
 // twenty of the frames of the last ten seconds or, where the source waits then, was full all the time. It is logged
-// when that begins and ends. Used by one thread.
+// when that begins and ends. Frames that were dropped while the worker was away or stood still say nothing about how
+// much it has to do: then the ten seconds begin anew. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,10 @@ struct WorkerLoad {
   std::uint64_t queue_full = 0;  // dropped, since it was full
   bool is_full = false;          // its source waits for room in it just now, and should not have to
   bool may_copy = true;          // it could have codec `copy`
+  // The process of its worker: how often it was started anew, and whether it does nothing just now, as one does that
+  // was stopped, hangs, or is not there.
+  unsigned restarts = 0;
+  bool is_still = false;
 };
 
 class OverloadWatch {
@@ -33,6 +38,7 @@ class OverloadWatch {
     Clock::time_point begin;
     std::uint64_t decoded = 0;
     std::uint64_t queue_full = 0;
+    unsigned restarts = 0;
     bool always_full = true;
     std::string problem;
   };

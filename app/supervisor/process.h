@@ -41,6 +41,8 @@ struct ManagedProcess {
   ThreadWatch watch{process_hangs};
   bool hung = false;      // it, or a thread of it: it is killed for that
   bool unneeded = false;  // likewise: no camera has work for it
+  std::string
+      ended_since;  // why it is killed for no fault of its own, though cameras have work for it; empty: it is not
   unsigned restarts = 0;
   double cpu_s = 0;  // of those that have died
   double memory_mib = 0;

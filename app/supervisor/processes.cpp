@@ -151,6 +151,7 @@ void Processes::start(ManagedProcess& process) {
   if (!events_.needed(process)) return;
   choose_visible(process.place);
   process.hung = process.unneeded = false;
+  process.ended_since.clear();
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> variables = mps_variables(rig_.config.mps);
@@ -267,6 +268,12 @@ void Processes::end_unneeded(ManagedProcess& process) {
   process.child->kill();
 }
 
+void Processes::end_since(ManagedProcess& process, const std::string& why) {
+  if (!process.child || process.child->killed()) return;
+  process.ended_since = why;
+  process.child->kill();
+}
+
 void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto now = Clock::now();
   const auto started = process.child->started();
@@ -291,6 +298,9 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
     when = wait > 0 ? fmt::format("in {:.2f} s", wait) : "at once";
     if (events_.doubtful(process)) when += fmt::format(", if GPU {} can be used", process.place.gpu_name);
   }
+  const std::string since = std::exchange(process.ended_since, "");
+  if (!since.empty())
+    return spdlog::warn("{} is ended after {:.1f} s, since {}; restarted {}", role_of(process), lived, since, when);
   spdlog::error("{} died ({}) after {:.1f} s; restarted {}", role_of(process), describe(info), lived, when);
 }
 

@@ -71,6 +71,9 @@ class Processes {
   static void end(ManagedProcess& process, const std::string& why);
   // Likewise, where it runs and nothing needs it: that is no death to count.
   static void end_unneeded(ManagedProcess& process);
+  // Likewise, where it runs and can do nothing where it is: a death that is no fault of its own. `why`: "its GPU is
+  // gone".
+  static void end_since(ManagedProcess& process, const std::string& why);
   void kill_all();
   [[nodiscard]] bool all_gone() const;
   // Makes room for one more descriptor than others leave, until the next refill.

@@ -52,8 +52,15 @@ nlohmann::json process_json(const ProcessStatus& process) {
   return json;
 }
 
-WorkerLoad load_of(const Camera& camera, const FrameCounts& counts) {
+constexpr std::int64_t beats_within = 500'000'000;  // ns: a process that runs does so every tenth of a second
+
+WorkerLoad load_of(const Camera& camera, const FrameCounts& counts, const RigStatus& rig, const RigPage& page) {
   WorkerLoad load{counts.decoded, counts.dropped_for(DropCause::queue_full)};
+  const CameraNode& encoder = camera.encoder_of(camera.own());
+  const auto process =
+      std::ranges::find(rig.processes, "worker " + std::to_string(encoder.worker), &ProcessStatus::role);
+  if (process != rig.processes.end()) load.restarts = process->restarts;
+  load.is_still = page.process(encoder.process()).beat.load() < now_ns() - beats_within;
   load.may_copy =
       !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
   load.is_full = source_waits(camera);
@@ -127,7 +134,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     }
     const FrameCounts counts = count(camera, camera.own(), page);
     const std::string& overload =
-        overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts));
+        overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts, rig, page));
     if (!overload.empty()) json["overloaded"] = overload;
     if (camera.move) json["moves_to"] = camera.move->worker;
     if (camera.last_move) json["moved"] = last_move_json(*camera.last_move);

@@ -148,6 +148,8 @@ TEST_F(LostGpus, OneThatItsMasterCannotUse) {
   ::kill(rig_->pid_of("master 1"), SIGKILL);
   ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
   EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: master 1 could not begin on it; a failpoint threw this"));
+  EXPECT_TRUE(logs("since its GPU is gone; restarted when a camera needs it")) << rig_->log();
+  EXPECT_THAT(rig_->log(), Not(HasSubstr("worker 1 died"))) << "it had no fault";
   EXPECT_FALSE(rig_->find("master 1"));
   clear_flag();
   ASSERT_NO_FATAL_FAILURE(expect_on("GPU 1", {"b", "d"}));

@@ -36,6 +36,25 @@ TEST(OverloadWatch, NamesWhatIsPossible) {
   EXPECT_THAT(advice("wall", false), HasSubstr("use a smaller size, a lower rate"));
 }
 
+// What is lost meanwhile is the fault of what stopped it, and no smaller size would help.
+TEST(OverloadWatch, DoesNotJudgeAWorkerThatWasAwayOrStoodStill) {
+  const Clock::time_point start = Clock::now();
+  OverloadWatch watch;
+  const auto look = [&](int second, std::uint64_t queue_full, unsigned restarts, bool is_still) {
+    const auto decoded = static_cast<std::uint64_t>(second * 25);
+    return watch.look_at("dock", 0,
+                         {.decoded = decoded, .queue_full = queue_full, .restarts = restarts, .is_still = is_still},
+                         start + seconds(second));
+  };
+  EXPECT_THAT(look(0, 0, 0, false), IsEmpty());
+  EXPECT_THAT(look(8, 25, 0, true), IsEmpty());
+  EXPECT_THAT(look(9, 40, 1, false), IsEmpty()) << "it was killed for that";
+  EXPECT_THAT(look(10, 40, 1, false), IsEmpty());
+  EXPECT_THAT(look(19, 40, 1, false), IsEmpty());
+  EXPECT_THAT(look(29, 90, 1, false), HasSubstr("worker 0 is overloaded: 50 of 250 frames"));
+  EXPECT_THAT(look(30, 90, 2, true), HasSubstr("overloaded")) << "until ten seconds have passed";
+}
+
 // With `drop_policy: block` nothing is dropped.
 TEST(OverloadWatch, NoticesASourceThatFallsBehind) {
   const Clock::time_point start = Clock::now();
