@@ -170,6 +170,16 @@ std::set<std::string> allowed_in(const HttpAnswer& answer) {
   return methods;
 }
 
+TEST_F(ApiTest, ARefusalNamesThePermissionThatIsMissing) {
+  const std::string move = "cameras/dock/move";
+  EXPECT_EQ(refusal("ben", "POST", move, R"({"worker": 1})"),
+            "403 user 'ben' may not do this: it takes the permission 'administer' for all cameras");
+  EXPECT_EQ(refusal("dan", "POST", move, R"({"worker": 1})"),
+            "403 user 'dan' may not do this: it takes the permission 'administer' for all cameras");
+  EXPECT_EQ(refusal("cat", "POST", "cameras/dock/record"),
+            "403 user 'cat' may not do this: it takes the permission 'record'");
+}
+
 TEST_F(ApiTest, WhatIsNotDescribedIsNotThere) {
   std::map<std::string, std::set<std::string>> described;
   for (const Call& call : all_calls()) described[call.path].insert(call.method);
