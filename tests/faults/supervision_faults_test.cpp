@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/faults/supervision_rig.h"
+#include "tests/integration/clips.h"
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
@@ -53,6 +54,30 @@ TEST(Status, DoesNotSayThatACameraRecordsWhichHasEnded) {
   EXPECT_THAT(answer.output, ContainsRegex("\na +running [^\n]* on( |\n)"));
   EXPECT_THAT(answer.output, ContainsRegex("\n[bc] +(ended|disabled) "));
   EXPECT_THAT(answer.output, Not(ContainsRegex("\n[bc] +(ended|disabled) [^\n]* on( |\n)")));
+  expect_goes_on(rig, "a");
+}
+
+// What is lost until the hang is found is no reason for a smaller size. A file's frames are not waited for.
+TEST(Overload, IsNotSaidOfAWorkerThatWasStopped) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mkv", .frames = 1000});
+  const int port = free_port();
+  RigRun rig(server(port) + "cameras:\n  a: {source: \"" + (clips.path() / "clip.mkv").string() +
+             "\", pace: realtime, drop_policy: drop, queue_size: 2, record: {path: a.mp4}}\n");
+  ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  ::kill(worker, SIGSTOP);
+  rig.successor_of("worker 0", worker);
+  const auto frames = [&] {
+    const Reply reply = try_request(port, "GET /api/v1/cameras/a");
+    return reply.status == 200 ? nlohmann::json::parse(reply.body).at("frames") : nlohmann::json();
+  };
+  const auto decoded = [&] { return frames().value("decoded", 0U); };
+  const unsigned then = decoded();
+  EXPECT_TRUE(eventually([&] { return decoded() > then + 350; })) << "it is judged every ten seconds\n" << rig.log();
+  EXPECT_GT(frames().at("dropped").value("queue_full", 0U), 350U / 20) << frames() << rig.log();
+  EXPECT_THAT(rig.log(), Not(HasSubstr("is overloaded")));
   expect_goes_on(rig, "a");
 }
 
