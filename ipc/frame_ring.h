@@ -179,6 +179,8 @@ class FrameRingWriter {
     std::span<std::uint8_t> pixels;  // the writer's own mapping: of a CUDA kind, only its GPU can use it
   };
   enum class Published : std::uint8_t { yes, no_reader };
+  // blocking: those with that policy, and those that are to be awaited (FrameRingReader::Heed). Of all, those that are
+  // unheeded are left out.
   enum class Readers : std::uint8_t { blocking, all };
 
   explicit FrameRingWriter(std::shared_ptr<FrameRingMemory> memory);
@@ -256,7 +258,6 @@ class FrameRingWriter {
   // As a reader that is live has set them when it came.
   struct Settings {
     bool live = false;
-    bool blocking = false;
     unsigned queue_size = 1;
     SeatFrames frames;
   };
@@ -292,6 +293,11 @@ class FrameRingReader {
   // From here on, frames are published to this reader. Its seat must have been reserved (FrameRingObserver); where it
   // is not, next() returns `broken`.
   void attach(bool blocking, unsigned queue_size);
+  // Until it says otherwise: how the writer meets a full queue of this reader, whatever its policy is. Before attach(),
+  // or later. `usual`: as attach() said. `unheeded`: it is not waited for, since what it misses is no loss. `awaited`:
+  // with the policy drop, too, its writer waits for it, if it knows for how long (wait_for_room()).
+  enum class Heed : std::uint8_t { usual, unheeded, awaited };
+  void set_heed(Heed heed);
   // No frame is published to this reader any more, and what waits for it is taken back; next() must not be called
   // again. Leases that are still out are given back as ever, and then the seat gets empty.
   void leave();
@@ -316,6 +322,7 @@ class FrameRingReader {
   Taken take(std::uint32_t sequence, Lease& lease);
   Next take_newer(std::uint32_t head, Lease& lease);
   void wait_for_news(std::uint32_t news, Deadline deadline);
+  void store_wait();
 
   std::shared_ptr<FrameRingMemory> memory_;
   unsigned reader_;
@@ -324,6 +331,8 @@ class FrameRingReader {
   std::uint64_t resolved_ = 0;
   std::uint64_t taken_ = 0;
   bool broken_ = false;
+  bool blocking_ = false;
+  Heed heed_ = Heed::usual;
 };
 
 // What the supervisor sees of a ring and does to it when a process has died. Any thread.

@@ -15,7 +15,7 @@
 namespace campipe::ring {
 
 inline constexpr std::uint32_t magic = 0x676e6972;  // "ring"
-inline constexpr std::uint32_t layout_version = 12;
+inline constexpr std::uint32_t layout_version = 13;
 // More than the slots, so that the entry of a frame that waits in a slot is never overwritten.
 inline constexpr unsigned index_size = 2 * max_ring_slots;
 
@@ -55,9 +55,12 @@ struct alignas(64) Fill {
 // What the writer sleeps for: only room and a new reader are worth waking it for; a death always wakes it.
 enum class WriterSleep : std::uint32_t { awake, for_room, for_time };
 
+// Whether a writer that waits for room waits for that of a reader: `burst`, only where it waits for all.
+enum class ReaderWait : std::uint32_t { burst, always, never };
+
 struct alignas(64) Reader {
   std::atomic<ReaderState> state;
-  std::atomic<std::uint32_t> blocking;    // 1: DropPolicy block
+  std::atomic<ReaderWait> wait;           // may change while it is live
   std::atomic<std::uint32_t> queue_size;  // frames that may be pending
   // SeatFrames: {tenure 32 | value 32} each, as SeatWord. The writer stores them in this order, before the frame can be
   // seen; who reads them in the opposite order finds other tenures where it sees two readers

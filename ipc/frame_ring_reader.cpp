@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -108,7 +109,8 @@ FrameRingReader::FrameRingReader(std::shared_ptr<FrameRingMemory> memory, unsign
 void FrameRingReader::attach(bool blocking, unsigned queue_size) {
   ring::Header& header = memory_->header();
   ring::Reader& self = header.readers[reader_];
-  self.blocking.store(blocking ? 1 : 0, std::memory_order_relaxed);
+  blocking_ = blocking;
+  store_wait();
   self.queue_size.store(queue_size, std::memory_order_relaxed);
   resolved_ = header.resolved.load(std::memory_order_seq_cst);  // nothing up to here is for us
   // The cursor before the seat: a frame published in between is not for us, and one that is for us must lie after it.
@@ -118,6 +120,16 @@ void FrameRingReader::attach(bool blocking, unsigned queue_size) {
   broken_ = !self.state.compare_exchange_strong(reserved, ReaderState::live, std::memory_order_seq_cst);
   failpoint("ring.reader.attached");
   tell_writer(header);
+}
+
+void FrameRingReader::set_heed(Heed heed) {
+  if (std::exchange(heed_, heed) != heed) store_wait();
+}
+
+void FrameRingReader::store_wait() {
+  auto wait = blocking_ || heed_ == Heed::awaited ? ring::ReaderWait::always : ring::ReaderWait::burst;
+  if (heed_ == Heed::unheeded) wait = ring::ReaderWait::never;
+  memory_->header().readers[reader_].wait.store(wait, std::memory_order_seq_cst);
 }
 
 void FrameRingReader::leave() {

@@ -149,7 +149,6 @@ std::uint32_t FrameRingWriter::live_mask() {
       record_seat(reader);
       const unsigned size = place.queue_size.load(std::memory_order_acquire);
       settings.queue_size = std::clamp(size, 1U, memory_->description().slots);
-      settings.blocking = place.blocking.load(std::memory_order_acquire) != 0;
     }
     settings.live = live;
   }
@@ -193,7 +192,9 @@ bool FrameRingWriter::has_room(Readers readers) {
   const std::uint32_t live = live_mask();
   for (unsigned reader = 0; live >> reader != 0; ++reader) {
     if ((live >> reader & 1) == 0) continue;
-    if (!settings_[reader].blocking && readers == Readers::blocking) continue;
+    const auto wait = memory_->header().readers[reader].wait.load(std::memory_order_seq_cst);
+    if (wait == ring::ReaderWait::never) continue;
+    if (wait != ring::ReaderWait::always && readers == Readers::blocking) continue;
     if (pending_count(reader) >= settings_[reader].queue_size) return false;
   }
   return true;

@@ -19,7 +19,8 @@ constexpr auto worker_deadline = seconds(30);  // for a worker that was restarte
 constexpr auto worker_away = seconds(5);       // likewise with `drop`: a GPU that is gone has been found to be by then
 constexpr auto short_burst = seconds(1);       // for which the worker is waited for,
 constexpr auto longest_burst = seconds(10);
-constexpr auto calm = seconds(5);  // in which the worker always had room: it keeps up
+constexpr auto longest_hand_over = seconds(2);  // for which workers are waited for that a camera goes over between
+constexpr auto calm = seconds(5);               // in which the worker always had room: it keeps up
 
 }  // namespace
 
@@ -164,7 +165,7 @@ void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
 // for as well when another program, or a driver's lock, holds it up for a moment. A worker that is always too slow gets
 // no more of it, and what has come to lie behind is dropped.
 void FrameRings::wait_out_burst() {
-  if (!camera_.start.live && !camera_.start.resume && !lost_reader_) return;
+  if (!camera_.start.live && !camera_.start.resume && !takes_bursts_) return;
   const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
   const auto room_by = [&](Deadline deadline) {
     return ring_->wait_for_reader(deadline, interrupted) &&
@@ -179,6 +180,24 @@ void FrameRings::wait_out_burst() {
   if (burst_left_ <= std::chrono::nanoseconds(0)) return;
   room_by(begin + burst_left_);
   burst_left_ -= Clock::now() - begin;
+}
+
+// While it goes over from one worker to another, neither may lose a frame because it is held up for a moment. What
+// waits meanwhile comes as a burst.
+void FrameRings::wait_out_hand_over() {
+  const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
+  const auto begin = Clock::now();
+  if (ring_->wait_for_room(begin, interrupted)) {
+    if (begin - held_up_ >= calm) hand_over_left_ = longest_hand_over;
+    return;
+  }
+  held_up_ = begin;
+  if (hand_over_left_ <= std::chrono::nanoseconds(0)) return;
+  ring_->wait_for_room(begin + hand_over_left_, interrupted);
+  const auto waited = Clock::now() - begin;
+  hand_over_left_ -= waited;
+  expect_burst(waited);
+  takes_bursts_ = true;
 }
 
 bool FrameRings::wait_for_room() {
@@ -202,7 +221,7 @@ void FrameRings::wait_for_successor() {
   if (now >= deadline || !ring_->wait_for_reader(deadline, [this] { return camera_.stop.beat_or_give_up(); })) return;
   expect_burst(Clock::now() - *reader_away_since_);
   reader_away_since_.reset();
-  lost_reader_ = true;
+  takes_bursts_ = true;
 }
 
 // With policy `block` a frame waits for a reader and for room in its queue, in time; with `drop` only in a burst, and
@@ -210,7 +229,10 @@ void FrameRings::wait_for_successor() {
 // to wait for its viewers, and with it the copies.
 bool FrameRings::wait_for_readers() {
   if (!camera_.start.decode || camera_.start.drop_policy == DropPolicy::drop) {
-    if (camera_.start.decode) wait_for_successor();
+    if (camera_.start.decode) {
+      wait_for_successor();
+      wait_out_hand_over();
+    }
     wait_out_burst();
     return true;
   }

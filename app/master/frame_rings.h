@@ -90,6 +90,7 @@ class FrameRings {
   bool wait_for_readers();
   void wait_for_successor();
   void wait_out_burst();
+  void wait_out_hand_over();
 
   DecodingContext& camera_;
   OnRing on_ring_;
@@ -102,7 +103,9 @@ class FrameRings {
   std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
   Deadline late_{};                         // when it last had no room for a frame
   bool had_reader_ = false;
-  bool lost_reader_ = false;                            // and has another one since
+  std::chrono::nanoseconds hand_over_left_{0};  // likewise, for two workers; see wait_out_hand_over()
+  Deadline held_up_{};                          // when one of them last had no room
+  bool takes_bursts_ = false;  // one of its workers was away or held up, and what waited meanwhile comes at once
   std::optional<Clock::time_point> reader_away_since_;  // there is none, and has been one
   std::atomic<MemoryKind> memory_;                      // of rings that a GPU fills
   std::atomic<ReadySignal> ready_;                      // likewise

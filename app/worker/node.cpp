@@ -13,6 +13,7 @@ namespace {
 
 constexpr unsigned most_ahead = 64;                          // frames whose packets wait in memory
 constexpr auto usual_flush = std::chrono::milliseconds(10);  // until it can go on, mostly much less
+constexpr auto catching_up = std::chrono::seconds(1);        // after it has gone on: its first frames cost more
 constexpr auto longest_nap = std::chrono::milliseconds(50);
 constexpr auto motion_settles = std::chrono::milliseconds(1500);  // stages/filters/motion.cpp
 
@@ -252,7 +253,7 @@ FrameTaker::Turn Node::turn_in_taking_over(std::uint64_t number) {
     if (!was_live) go_live();
     const bool waits = std::ranges::any_of(renditions_, &Rendition::waits_to_go_on);
     if (!waits || wait_until_it_goes_on()) {
-      if (goes_on_) takes_over_.reset();
+      if (goes_on_) finish_move();
       return Turn::own;
     }
   }
@@ -269,7 +270,25 @@ void Node::rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const 
     beat();
   }
   const std::uint64_t taken = ring != nullptr ? ring->reader.taken() : 0;
-  takes_over_->rehearsed(lease.number, lease.times.pts, taken, all_ready);
+  if (!takes_over_->rehearsed(lease.times.pts, taken) || !all_ready) return;
+  // What came while it opened its encoders may have been taken back from its queue. From here on it is waited for.
+  if (ring != nullptr) ring->reader.set_heed(FrameRingReader::Heed::awaited);
+  const std::uint64_t published = ring != nullptr ? ring->ring.published() : 0;
+  takes_over_->get_ready(std::max(lease.number, published));
+}
+
+// During a move a moment in which one of the two nodes is held up must cost no frame, with the policy drop either:
+// where a worker opens an encoder, others on its cores or its GPU stand still for some time.
+FrameRingReader::Heed Node::heed() {
+  using Heed = FrameRingReader::Heed;
+  if (takes_over_) return takes_over_->rehearses() ? Heed::unheeded : Heed::awaited;
+  const bool gives_over = gives_over_ && !gives_over_->is_cancelled();
+  return gives_over || Clock::now() < catches_up_until_ ? Heed::awaited : Heed::usual;
+}
+
+void Node::finish_move() {
+  takes_over_.reset();
+  catches_up_until_ = Clock::now() + catching_up;
 }
 
 void Node::go_live() {
@@ -299,7 +318,7 @@ void Node::wait_to_go_on() {
     beat();
     obey();
   } while (!goes_on_ && !may_be_further && !input_->is_abandoned());
-  if (goes_on_) takes_over_.reset();
+  if (goes_on_) finish_move();
 }
 
 void Node::obey(const messages::GoOn& from) {

@@ -60,6 +60,7 @@ class Node final : private FrameTaker {
   void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) override;
   void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) override;
   void give_up(std::uint64_t source_number, DropCause cause) override;
+  FrameRingReader::Heed heed() override;
   void rest() override;
   void beat() override;
   void obey();
@@ -71,6 +72,7 @@ class Node final : private FrameTaker {
   void go_live();
   bool wait_until_it_goes_on();
   void wait_to_go_on();
+  void finish_move();
   void finish_taking_over();
   bool gives_away(std::uint64_t number, std::int64_t media_time, std::uint64_t taken);
 
@@ -98,6 +100,7 @@ class Node final : private FrameTaker {
   std::unique_ptr<GivesOver> gives_over_;  // until that is cancelled
   unsigned ahead_ = 0;                     // frames of its own that came before it could go on
   bool goes_on_ = false;
+  Deadline catches_up_until_{};  // once it has gone on
 
   std::mutex mutex_;  // of the next four, which are asked for, and not done yet
   std::vector<EdgeChange> changes_;

@@ -37,6 +37,8 @@ class FrameTaker {
   virtual void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) = 0;
   // Of an input that makes frames itself: whose the next one is, before anything is done about it; waits for that.
   virtual Turn turn_of(std::uint64_t /*number*/, std::int64_t /*media_time*/) { return Turn::own; }
+  // Whether the writer is to wait for it: to be asked before each frame.
+  virtual FrameRingReader::Heed heed() { return FrameRingReader::Heed::usual; }
   // As NodeOutput::give_up().
   virtual void give_up(std::uint64_t source_number, DropCause cause) = 0;
   // To be called at least every 100 ms while there is none.

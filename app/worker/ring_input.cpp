@@ -45,9 +45,11 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
   const NodeOutput::Source source{ring.frame_rate, ring.rotation};
   taker.get_ready(ring.memory->expected(), source);
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
+  use.reader.set_heed(taker.heed());
   use.reader.attach(queue_.policy == DropPolicy::block, queue_.size);
   for (;;) {
     taker.beat();
+    use.reader.set_heed(taker.heed());
     FrameRingReader::Lease lease;
     const auto next = use.reader.next(lease, Clock::now() + slice);
     if (next == FrameRingReader::Next::frame) {

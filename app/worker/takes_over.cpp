@@ -19,12 +19,13 @@ TakesOver::Frame TakesOver::look_at(std::uint64_t number, const std::function<bo
   return page_->is_cancelled() ? Frame::none : Frame::rehearse;
 }
 
-void TakesOver::rehearsed(std::uint64_t number, std::int64_t pts, std::uint64_t taken, bool all_ready) {
+bool TakesOver::rehearsed(std::int64_t pts, std::uint64_t taken) {
   page_->set_taken_by_new(taken);
   if (!first_pts_) first_pts_ = pts;
-  const bool is_settled = pts - *first_pts_ >= settling_.count();
-  if (all_ready && is_settled && page_->word().state == HandOver::State::proposed) page_->get_ready(number + 1);
+  return rehearses() && pts - *first_pts_ >= settling_.count();
 }
+
+void TakesOver::get_ready(std::uint64_t newest) { page_->get_ready(newest + 1); }
 
 bool TakesOver::finish(const std::function<bool()>& wait) {
   while (!live_ && !page_->is_cancelled()) {

@@ -26,9 +26,13 @@ class TakesOver {
   // Whose the frame is; waits for that, and calls `wait` at least every 100 ms meanwhile: false gives up. none: the
   // other node goes on with its work, or the wait was given up.
   Frame look_at(std::uint64_t number, const std::function<bool()>& wait);
-  // A frame was rehearsed. `all_ready`: the next one need not wait for filters and encoders. `taken`: frames of the
-  // ring that the node has taken, with this one.
-  void rehearsed(std::uint64_t number, std::int64_t pts, std::uint64_t taken, bool all_ready);
+  // A frame was rehearsed. `taken`: frames of the ring that the node has taken, with this one. True: the filters have
+  // settled, and the node may get ready.
+  bool rehearsed(std::int64_t pts, std::uint64_t taken);
+  // Frames behind this one need not wait for filters and encoders, and none of them is taken back from its queue.
+  void get_ready(std::uint64_t newest);
+  // No frame that comes is its own yet.
+  [[nodiscard]] bool rehearses() const { return page_->word().state == HandOver::State::proposed; }
   [[nodiscard]] bool is_live() const { return live_; }
   // Its first frame, once it is live.
   [[nodiscard]] std::optional<std::uint64_t> boundary() const { return page_->boundary(); }

@@ -95,7 +95,7 @@ class ChangingRig {
  public:
   ChangingRig(int large, const std::string& policy, const std::string& failpoint) {
     make_clip(clips_.path(), {.name = "large.h264", .frames = large});
-    make_clip(clips_.path(), {.name = "small.h264", .width = 192, .height = 160, .frames = 200});
+    make_clip(clips_.path(), {.name = "small.h264", .width = 192, .height = 160, .frames = 400});
     std::ofstream(clips_.path() / "both.h264", std::ios::binary)
         << read_text(clips_.path() / "large.h264") << read_text(clips_.path() / "small.h264");
     // With times, by which it is read.
@@ -156,7 +156,7 @@ TEST_P(Changes, OfTheirSizeCancelMovesWithoutALostFrame) {
 
 // Whoever came first to the ring would have its first frames for itself.
 TEST_P(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
-  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn1500");
+  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn1000");
   ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
   Answer answer;
   std::set<std::string> refusals;
@@ -178,6 +178,27 @@ TEST_P(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Changes, testing::Values("drop", "block"), [](const auto& one) { return one.param; });
+
+// One of both nodes is held up for ten frames, as by a driver or an encoder's first frame; four have room in its queue.
+// A file is read in time, whatever a worker does.
+class HeldUp : public testing::TestWithParam<std::string> {};
+
+TEST_P(HeldUp, WaitsForBothWorkers) {
+  const TemporaryFolder clips;
+  make_clip(clips.path(), {.name = "clip.mkv", .frames = 500});
+  MoveRig moves("    source: \"" + (clips.path() / "clip.mkv").string() + "\"\n    pace: realtime\n    queue_size: 4\n",
+                "drop", {.failpoints = "hand_over." + GetParam() + "=burn400"});
+  moves.wait_for_flow();
+  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  moves.wait_for_flow();
+  moves.wait_for_flow();
+  moves.end();
+  moves.expect_whole("a.mp4");
+  EXPECT_TRUE(moves.rig().camera("a").at("frames").at("dropped").empty()) << moves.rig().camera("a") << moves.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(At, HeldUp, testing::Values("ready", "committing", "committed", "live", "going_on"),
+                         [](const auto& one) { return one.param; });
 
 // A worker that has no camera any more is started again for one that comes.
 TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {

@@ -272,6 +272,32 @@ TEST_F(FrameRing, WaitsForRoomOfABlockingReader) {
   EXPECT_TRUE(writer_.wait_for_room(Clock::now(), never));
 }
 
+// As in a move: who takes over is not waited for before it is ready, and from then on whatever the policy is.
+TEST_F(FrameRing, WaitsForWhomItIsToHeed) {
+  using Heed = FrameRingReader::Heed;
+  using Readers = FrameRingWriter::Readers;
+  for (const bool blocking : {false, true}) {
+    const auto reading = reader(blocking ? 1 : 0, blocking, 2);
+    const auto has_room = [&](Readers readers) { return writer_.wait_for_room(Clock::now(), never, readers); };
+    write(2);
+    EXPECT_EQ(has_room(Readers::blocking), !blocking);
+    EXPECT_FALSE(has_room(Readers::all));
+    reading->set_heed(Heed::unheeded);
+    EXPECT_TRUE(has_room(Readers::blocking));
+    EXPECT_TRUE(has_room(Readers::all));
+    reading->set_heed(Heed::awaited);
+    EXPECT_FALSE(has_room(Readers::blocking));
+    EXPECT_FALSE(has_room(Readers::all));
+    EXPECT_GT(read(*reading), 0U);
+    EXPECT_TRUE(has_room(Readers::blocking));
+    write();
+    reading->set_heed(Heed::usual);
+    EXPECT_EQ(has_room(Readers::blocking), !blocking);
+    reading->leave();
+    writer_.service();
+  }
+}
+
 TEST_F(FrameRing, AnInterruptedWaitEnds) {
   const auto reading = reader(0, true, 1);
   write();
