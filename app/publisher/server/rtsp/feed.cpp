@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_wait = 2s;              // for a new key frame, where there is an older one
 constexpr guint64 longest_queue = 16U << 20U;  // bytes
-
 constexpr guint64 longest_audio_queue = 64U << 10U;
+constexpr int most_unfit = 25;  // JPEGs in a row: one that is damaged is left out
 
 std::string source_called(const std::string& name) {
   return "appsrc name=" + name + " is-live=true format=time do-timestamp=false block=false max-bytes=0 ! ";
@@ -146,7 +146,9 @@ bool RtspFeed::feed(const LivePiece& piece) {
     feed_audio(piece);
     return true;
   }
-  if (header_->stream.codec == "mjpeg" && !without_rtp_form(*piece.bytes).empty()) return false;
+  const bool fits = header_->stream.codec != "mjpeg" || without_rtp_form(*piece.bytes).empty();
+  unfit_ = fits ? 0 : unfit_ + 1;
+  if (!fits) return unfit_ < most_unfit;
   if (!prepared_) {
     if (!piece.key) return true;
     prepared_ = true;

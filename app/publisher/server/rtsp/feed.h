@@ -79,6 +79,7 @@ class RtspFeed {
   Audio audio_;
 
   std::shared_ptr<const LiveHeader> header_;  // of the newest piece
+  int unfit_ = 0;                             // frames in a row that RTP cannot carry
   bool with_header_ = false;                  // the next key frame needs the stream's parameters before it
   bool prepared_ = false;                     // the media has its first key frame
   bool running_ = false;                      // there is a reader that plays, and pieces are passed on
