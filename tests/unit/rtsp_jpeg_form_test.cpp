@@ -52,11 +52,33 @@ INSTANTIATE_TEST_SUITE_P(Headers, ChangedJpeg,
                                          Change{"OwnTable", 14, 3, "tables"}),
                          [](const auto& each) { return each.param.name; });
 
+// The marker of the scan, behind which its header and its data come.
+std::size_t scan_of(const Jpeg& jpeg) {
+  std::size_t at = 2;
+  while (jpeg.at(at + 1) != 0xda) at += 2U + (std::size_t{jpeg.at(at + 2)} << 8U | jpeg.at(at + 3));
+  return at;
+}
+
 TEST(RtspJpegForm, IsNotThereForPartsOfAFile) {
   const Jpeg whole = made_by_ffmpeg();
-  const std::size_t end = frame_header(whole) + 15;
-  for (std::size_t size = 0; size < end; ++size)
+  const std::size_t data = scan_of(whole) + 14;
+  for (std::size_t size = 0; size <= data; ++size)
     EXPECT_NE(without_rtp_form(std::span(whole).first(size)), "") << size << " bytes";
+  EXPECT_EQ(without_rtp_form(std::span(whole).first(data + 1)), "");
+}
+
+TEST(RtspJpegForm, IsNotThereForAScanThatEndsBehindTheFile) {
+  Jpeg jpeg = made_by_ffmpeg();
+  jpeg.at(scan_of(jpeg) + 2) = 0xff;
+  EXPECT_NE(without_rtp_form(jpeg), "");
+}
+
+TEST(RtspJpegForm, IsNotThereWithoutQuantizationTables) {
+  Jpeg jpeg = made_by_ffmpeg();
+  for (std::size_t at = 2; jpeg.at(at + 1) != 0xda; at += 2U + (std::size_t{jpeg[at + 2]} << 8U | jpeg[at + 3])) {
+    if (jpeg[at + 1] == 0xdb) jpeg[at + 1] = 0xfe;  // a comment
+  }
+  EXPECT_NE(without_rtp_form(jpeg), "");
 }
 
 }  // namespace

@@ -19,6 +19,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
+void hide_picture_parameters(std::vector<std::uint8_t>& h264) {
+  constexpr std::array<std::uint8_t, 4> unit{0, 0, 1, 0x68};
+  for (auto rest = std::ranges::search(h264, unit); !rest.empty(); rest = std::ranges::search(h264, unit))
+    rest[3] = 0x1f;  // a type that nobody knows
+}
+
 // As cameras make it whose colours are as fine as their light.
 void make_444(std::vector<std::uint8_t>& jpeg) {
   constexpr std::array<std::uint8_t, 2> frame_header{0xff, 0xc0};
@@ -337,6 +343,22 @@ TEST_F(RtspServerTest, AJpegThatRtpHasNoFormOfIsRefusedAtOnce) {
   ASSERT_EQ(reader.play("/plain"), 200);
   plain.change(clip);
   EXPECT_TRUE(reader.is_closed(Clock::now() + patience));
+}
+
+// As above: what has a form by its description, and none by what it sends.
+TEST_F(RtspServerTest, AStreamThatNothingComesOutOfHoldsUpOthersOnceForAMoment) {
+  Clip clip = encode(Latency::low, steady(50));
+  hide_picture_parameters(clip.parameters.extradata);
+  for (Packet& packet : clip.packets) hide_picture_parameters(packet.data);
+  LiveCamera empty(clip);
+  add("empty", empty);
+  serve_dock();
+  ASSERT_TRUE(becomes_true([&] { return !empty.stream()->newest_group().empty(); }));
+  const auto begin = Clock::now();
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/empty").status, 503);
+  EXPECT_LT(Clock::now() - begin, 15s);
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/empty").status, 415);
+  EXPECT_EQ(ffmpeg(at_server(), "tcp"), 0);
 }
 
 TEST_F(RtspServerTest, AnotherPictureSizeIsGoneOnWithAndAnotherCodecEndsIt) {

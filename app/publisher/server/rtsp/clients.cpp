@@ -151,7 +151,7 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
   if (!stream || !may_view(clients.access_, rtsp_identity(client), name))
     return GST_RTSP_STS_OK;  // it is refused later
   if (!stream->parameters()) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
-  return without_rtsp_form(*stream).empty() ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
+  return without_rtsp_form(*stream, clients.context_).empty() ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
 }
 
 std::size_t RtspClients::sessions_from(const std::string& network) const {

@@ -8,12 +8,14 @@
 #include "app/publisher/server/rtsp/audio.h"
 #include "app/publisher/server/rtsp/jpeg_form.h"
 #include "core/c_callback.h"
+#include "stages/sinks/stream_headers.h"
 
 namespace campipe {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto longest_preparation = 3s;       // until the first key frame has come out as RTP
 constexpr auto longest_wait = 2s;              // for a new key frame, where there is an older one
 constexpr guint64 longest_queue = 16U << 20U;  // bytes
 constexpr guint64 longest_audio_queue = 64U << 10U;
@@ -64,9 +66,10 @@ GstClockTime time_in(GstPadProbeInfo* info) {
 std::string without_rtsp_form(const LiveStream& stream) {
   const auto group = stream.newest_group();
   if (group.empty()) return {};
-  const std::string& codec = group[0].header->stream.codec;
-  if (codec == "mjpeg") return without_rtp_form(*group[0].bytes);
-  return codec == "h264" || codec == "hevc" ? "" : codec;
+  const StreamParameters& parameters = group[0].header->stream;
+  if (parameters.codec == "mjpeg") return without_rtp_form(*group[0].bytes);
+  if (parameters.codec != "h264" && parameters.codec != "hevc") return parameters.codec;
+  return lacks_headers(parameters) ? parameters.codec + " without parameter sets" : "";
 }
 
 std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio) {
@@ -93,11 +96,27 @@ void RtspFeed::close_with(GstPad* pad, const SharedGate& gate) {
                     new SharedGate(gate), c_callback<[](gpointer own) { delete static_cast<SharedGate*>(own); }>);
 }
 
+// Before rtpbin, where it shows while the media is only prepared.
+void RtspFeed::look_behind_payloader(GstBin* bin) const {
+  constexpr auto data = static_cast<GstPadProbeType>(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST);
+  using Flag = std::shared_ptr<std::atomic<bool>>;
+  const GObjectPtr<GstElement> payloader(gst_bin_get_by_name(bin, "pay0"));
+  const GObjectPtr<GstPad> pad(gst_element_get_static_pad(payloader.get(), "src"));
+  gst_pad_add_probe(pad.get(), data,
+                    c_callback<[](GstPad*, GstPadProbeInfo*, gpointer own) {
+                      *static_cast<Flag*>(own)->get() = true;
+                      return GST_PAD_PROBE_REMOVE;
+                    },
+                               GST_PAD_PROBE_REMOVE>,
+                    new Flag(came_out_), c_callback<[](gpointer own) { delete static_cast<Flag*>(own); }>);
+}
+
 RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers,
-                   std::function<void()> on_end)
+                   std::function<void()> on_end, std::function<void(const std::shared_ptr<const LiveHeader>&)> on_unfit)
     : stream_(std::move(stream)),
       readers_(std::move(readers)),
       on_end_(std::move(on_end)),
+      on_unfit_(std::move(on_unfit)),
       viewer_(stream_->watch(LiveForm::packets)) {}
 
 void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin) {
@@ -108,6 +127,7 @@ void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstEleme
     set_rtsp_caps(audio_.source.get(), *audio_.stream);
   }
   clock_.use(rtpbin, audio_.source != nullptr);
+  look_behind_payloader(bin);
   // Behind rtpbin, where the library holds back what comes before a reader plays.
   g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
                           if (std::string_view(GST_PAD_NAME(pad)).starts_with("send_rtp_src_"))
@@ -130,6 +150,14 @@ void RtspFeed::run(const std::stop_token& stopping) {
   while (!stopping.stop_requested()) {
     // Short, as the thread is asked to stop while it waits.
     const LiveViewer::Next next = viewer_->take(piece, Clock::now() + 100ms);
+    if (is_unfit()) {
+      on_unfit_(header_);
+      GST_ELEMENT_ERROR(
+          source_.get(), STREAM, FORMAT,
+          ("%s: nothing of it came out as RTP; encode it (encode: {codec: h264})", readers_->stream().c_str()),
+          (nullptr));
+      return;
+    }
     if (next == LiveViewer::Next::timeout) continue;
     if (next == LiveViewer::Next::over || !feed(piece)) {
       gst_app_src_end_of_stream(source_.get());
@@ -138,6 +166,11 @@ void RtspFeed::run(const std::stop_token& stopping) {
       return;
     }
   }
+}
+
+// The library would wait for it for 20 s, and serve nobody meanwhile.
+bool RtspFeed::is_unfit() const {
+  return prepared_ && !*came_out_ && Clock::now() - prepared_at_ > longest_preparation;
 }
 
 bool RtspFeed::feed(const LivePiece& piece) {
@@ -152,6 +185,7 @@ bool RtspFeed::feed(const LivePiece& piece) {
   if (!prepared_) {
     if (!piece.key) return true;
     prepared_ = true;
+    prepared_at_ = Clock::now();
     begin_time(piece);
     push(piece);
     prepare_audio();

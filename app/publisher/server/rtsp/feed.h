@@ -34,9 +34,10 @@ std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<Au
 
 class RtspFeed {
  public:
-  // `on_end`: the media cannot go on: the camera was removed, or has another codec or other audio. On the feeding
-  // thread.
-  RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers, std::function<void()> on_end);
+  // On the feeding thread. `on_end`: the media cannot go on: the camera was removed, or has another codec or other
+  // audio. `on_unfit`: of a stream with this header nothing came out as RTP in time, so that the media fails.
+  RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReaders> readers, std::function<void()> on_end,
+           std::function<void(const std::shared_ptr<const LiveHeader>&)> on_unfit);
   ~RtspFeed() { stop(); }
   RtspFeed(const RtspFeed&) = delete;
   RtspFeed& operator=(const RtspFeed&) = delete;
@@ -59,6 +60,8 @@ class RtspFeed {
   };
 
   static void close_with(GstPad* pad, const SharedGate& gate);
+  void look_behind_payloader(GstBin* bin) const;
+  [[nodiscard]] bool is_unfit() const;
   void run(const std::stop_token& stopping);
   bool feed(const LivePiece& piece);
   void feed_audio(const LivePiece& piece);
@@ -73,6 +76,7 @@ class RtspFeed {
   std::shared_ptr<LiveStream> stream_;
   std::shared_ptr<RtspReaders> readers_;
   std::function<void()> on_end_;
+  std::function<void(const std::shared_ptr<const LiveHeader>&)> on_unfit_;
   std::shared_ptr<LiveViewer> viewer_;
   SharedGate gate_ = std::make_shared<Gate>();
   GObjectPtr<GstAppSrc> source_;
@@ -81,8 +85,11 @@ class RtspFeed {
   std::shared_ptr<const LiveHeader> header_;  // of the newest piece
   int unfit_ = 0;                             // frames in a row that RTP cannot carry
   bool with_header_ = false;                  // the next key frame needs the stream's parameters before it
-  bool prepared_ = false;                     // the media has its first key frame
-  bool running_ = false;                      // there is a reader that plays, and pieces are passed on
+  bool prepared_ = false;                     // the media has its first key frame,
+  Clock::time_point prepared_at_;
+  std::shared_ptr<std::atomic<bool>> came_out_ =
+      std::make_shared<std::atomic<bool>>(false);  // of which this became RTP
+  bool running_ = false;                           // there is a reader that plays, and pieces are passed on
   RtspTimeline timeline_;
   RtspReportClock clock_;
   std::jthread thread_;

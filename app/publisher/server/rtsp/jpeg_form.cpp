@@ -12,11 +12,13 @@ using Bytes = std::span<const std::uint8_t>;
 // The second bytes of markers, ITU-T T.81, table B.1.
 constexpr std::uint8_t start_of_image = 0xd8;
 constexpr std::uint8_t start_of_scan = 0xda;
+constexpr std::uint8_t quantization_tables = 0xdb;
 constexpr std::uint8_t baseline = 0xc0;
 constexpr std::array not_frames{std::uint8_t{0xc4}, std::uint8_t{0xc8}, std::uint8_t{0xcc}};  // DHT, JPG, DAC
 
 constexpr std::size_t longest_side = 2040;  // RFC 2435 has eight bits for an eighth of it
 constexpr std::size_t component_bytes = 3;
+constexpr std::size_t scan_bytes = 12;  // of a header of three components, with its length
 
 bool begins_frame(std::uint8_t marker) {
   return marker >= baseline && marker <= 0xcf && std::ranges::find(not_frames, marker) == not_frames.end();
@@ -47,6 +49,8 @@ std::string problem_of(std::uint8_t marker, Bytes header) {
 std::string without_rtp_form(Bytes jpeg) {
   const std::string none = "what is no whole JPEG";
   if (jpeg.size() < 4 || jpeg[0] != 0xff || jpeg[1] != start_of_image) return none;
+  bool has_frame = false;
+  bool has_tables = false;
   std::size_t at = 2;
   while (at + 4 <= jpeg.size()) {
     if (jpeg[at] != 0xff) return none;
@@ -56,8 +60,13 @@ std::string without_rtp_form(Bytes jpeg) {
       continue;
     }
     const std::size_t length = number_at(jpeg, at + 2);
-    if (marker == start_of_scan || length < 2 || at + 2 + length > jpeg.size()) return none;
-    if (begins_frame(marker)) return problem_of(marker, jpeg.subspan(at + 4, length - 2));
+    if (length < 2 || at + 2 + length >= jpeg.size()) return none;
+    if (marker == start_of_scan) return has_frame && has_tables && length >= scan_bytes ? "" : none;
+    has_tables = has_tables || marker == quantization_tables;
+    if (begins_frame(marker)) {
+      if (std::string problem = problem_of(marker, jpeg.subspan(at + 4, length - 2)); !problem.empty()) return problem;
+      has_frame = true;
+    }
     at += 2 + length;
   }
   return none;

@@ -1,5 +1,5 @@
 // Which JPEG files RTP can carry: its form (RFC 2435) has no header of the file's own, but says what it was in a few
-// bits.
+// bits. And GStreamer's payloader reads behind the end of a file whose headers do not end in it.
 #pragma once
 
 #include <cstdint>

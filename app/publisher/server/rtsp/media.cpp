@@ -40,6 +40,7 @@ Derived* derived(Base* base) {
   return reinterpret_cast<Derived*>(base);
 }
 
+constexpr auto unfit_for = std::chrono::minutes(1);
 constexpr const char* audio_key = "campipe-audio";  // of a media's element: which it was made for
 
 gpointer media_parent = nullptr;
@@ -113,7 +114,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
   const auto parameters = stream ? stream->parameters() : std::nullopt;
   if (!parameters) return nullptr;
-  if (const std::string what = without_rtsp_form(*stream); !what.empty()) {
+  if (const std::string what = without_rtsp_form(*stream, *self->context); !what.empty()) {
     log_once(*self, "it cannot carry " + what);
     return nullptr;
   }
@@ -163,7 +164,9 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
     stream = std::make_shared<LiveStream>();
     stream->close();
   }
-  ours->feed = new RtspFeed(std::move(stream), readers, [context, readers] { context->dismiss(readers); });
+  ours->feed = new RtspFeed(
+      std::move(stream), readers, [context, readers] { context->dismiss(readers); },
+      [context](const std::shared_ptr<const LiveHeader>& header) { context->unfit.add(header); });
   context->medias.add(readers);
 }
 
@@ -190,6 +193,27 @@ GType factory_type() {
 }
 
 }  // namespace
+
+void RtspUnfit::add(std::weak_ptr<const LiveHeader> header) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.until < now || entry.header.expired(); });
+  entries_.push_back({std::move(header), now + unfit_for});
+}
+
+bool RtspUnfit::has(const LiveStream& stream) const {
+  const auto group = stream.newest_group();
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  return !group.empty() && std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return entry.until >= now && entry.header.lock() == group[0].header;
+  });
+}
+
+std::string without_rtsp_form(const LiveStream& stream, const RtspMediaContext& context) {
+  const std::string what = without_rtsp_form(stream);
+  return what.empty() && context.unfit.has(stream) ? "this stream: nothing came out as RTP" : what;
+}
 
 void RtspMedias::add(const std::shared_ptr<RtspReaders>& readers) {
   const std::lock_guard lock(mutex_);

@@ -27,14 +27,34 @@ class RtspMedias {
   mutable std::vector<std::weak_ptr<RtspReaders>> medias_;
 };
 
+// Streams of which nothing came out as RTP, though they seemed to have a form: each try holds up all requests for some
+// seconds, so that for a minute there is no other. Thread-safe.
+class RtspUnfit {
+ public:
+  void add(std::weak_ptr<const LiveHeader> header);
+  [[nodiscard]] bool has(const LiveStream& stream) const;
+
+ private:
+  struct Entry {
+    std::weak_ptr<const LiveHeader> header;
+    Clock::time_point until;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
 // What factories need to know. It outlives them.
 struct RtspMediaContext {
   RigView& rig;
   RtspMedias medias;
+  RtspUnfit unfit;
   // The readers are to be sent away, as their media is at an end. Any thread.
   std::function<void(std::shared_ptr<RtspReaders>)> dismiss;
   bool encrypted = false;  // readers get nothing that is not
 };
+
+// What of the stream RTSP cannot carry, as far as is known; empty: it carries it, or nothing came yet.
+std::string without_rtsp_form(const LiveStream& stream, const RtspMediaContext& context);
 
 // For `stream`, which may come and go in the rig.
 GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, RtspMediaContext& context);
