@@ -30,7 +30,7 @@ constexpr auto probe_for_people = std::chrono::seconds(60);
 constexpr auto longest_open = std::chrono::seconds(10);
 
 std::optional<KnownStream> assumed_stream(const std::string& text) {
-  static const std::regex form(R"(([a-z0-9]{1,20}):([0-9]{2,5})x([0-9]{2,5})@([0-9]{1,4}(\.[0-9]{1,3})?))");
+  static const std::regex form(R"((h264|hevc|mjpeg):([0-9]{2,5})x([0-9]{2,5})@([0-9]{1,4}(\.[0-9]{1,3})?))");
   std::smatch parts;
   if (!std::regex_match(text, parts, form)) return std::nullopt;
   const KnownStream stream{parts[1], std::stoi(parts[2]), std::stoi(parts[3]), std::stod(parts[4])};
@@ -159,7 +159,9 @@ json to_json(const Capacity& capacity, const Machine& machine, const MachineCost
 }  // namespace
 
 std::string check_assumed_stream(const std::string& text) {
-  return assumed_stream(text) ? "" : "expected a stream such as h264:1920x1080@25, not '" + text + "'";
+  return assumed_stream(text)
+             ? ""
+             : "expected a stream of h264, hevc or mjpeg such as h264:1920x1080@25, not '" + text + "'";
 }
 
 int run_capacity(const CapacityOptions& options) {

@@ -22,6 +22,12 @@ CameraConfig kind_of(CameraConfig camera) {
   return camera;
 }
 
+// A thread's work, "dock: decoding", is the camera's, or one more's of its kind.
+bool is_of(std::string_view work, std::string_view camera) {
+  return work.starts_with(camera) && work.size() > camera.size() &&
+         (work[camera.size()] == ':' || work[camera.size()] == '+');
+}
+
 struct Short {
   std::string resource;
   std::string reason;
@@ -64,7 +70,8 @@ class Room {
     try {
       const RigNeeds needs = find_needs(rig, plan(rig, machine_), machine_.devices, costs_, streams);
       for (const ResourceUse& use : resource_uses(needs, machine_, costs_)) {
-        if (use.needs > use.has) return Short{std::string(name_of(use.resource)), describe(use)};
+        const bool bounds = use.resource != Resource::thread || is_of(use.where, camera.name);
+        if (bounds && use.needs > use.has) return Short{std::string(name_of(use.resource)), describe(use)};
       }
       return std::nullopt;
     } catch (const Error& error) {

@@ -87,8 +87,10 @@ TEST(CommandLine, CommandsAboutCostsRefuseMisuse) {
   refused({"capacity"}, "--config");
   refused({"capacity", "--config", "rig.yaml"}, "rig.yaml:1:");
   refused({"capacity", "--config", "none.yaml"}, "none.yaml");
-  for (const char* stream : {"h264", "h264:1920x1080", "h264:1920x1080@0", "h264:0x0@25", "h264:99999x16@25", "@"})
-    refused({"capacity", "--config", "rig.yaml", "--assume", stream}, "expected a stream such as h264:1920x1080@25");
+  for (const char* stream :
+       {"h264", "h264:1920x1080", "h264:1920x1080@0", "h264:0x0@25", "h264:99999x16@25", "avc:64x64@1", "@"})
+    refused({"capacity", "--config", "rig.yaml", "--assume", stream},
+            "expected a stream of h264, hevc or mjpeg such as h264:1920x1080@25");
   refused({"calibrate-costs", "--device", "GPU-none"}, "GPU-none");
 }
 

@@ -292,6 +292,17 @@ TEST(FindCapacity, IsNoneWhereTheRigIsTooLargeAlready) {
   EXPECT_EQ(capacity.cameras[3].bottleneck, "cores");
 }
 
+TEST(FindCapacity, IsNotBoundByAnotherCamerasThread) {
+  RigConfig rig = live_rig_of(2);
+  rig.cameras[0].encode.codec = "copy";
+  KnownStreams streams = streams_of(rig);
+  streams.at("cam1").rate = 120;  // more than a thread decodes
+  const Capacity capacity = find_capacity(rig, cpu_machine_of(64), invented_costs(), streams);
+  EXPECT_EQ(capacity.cameras[0].more, most_cameras - 2);
+  EXPECT_EQ(capacity.cameras[1].more, 0U);
+  EXPECT_EQ(capacity.cameras[1].bottleneck, "one thread");
+}
+
 TEST(ConfiguredStream, IsThatOfTestPatterns) {
   CameraConfig camera;
   camera.source.url = "test://pattern?width=640&height=480&rate=12.5";
