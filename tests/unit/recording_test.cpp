@@ -223,6 +223,22 @@ TEST_F(RecordingTest, NamesARemedyThatHelps) {
   }
 }
 
+TEST_F(RecordingTest, AStreamWithoutItsHeadersIsWaitedForAndSaidSo) {
+  const Clip clip = encode(Latency::low, steady(1));
+  StreamParameters bare = clip.parameters;
+  bare.extradata.clear();
+  begin();
+  for (int i = 0; i < 5; ++i) {
+    Packet packet = clip.packets[0];
+    packet.data = {0, 0, 0, 1, 0x65, 0x88, 0x84, 0, 0x10};  // a key frame by itself
+    packet.times.pts = packet.dts = i * 40 * ms;
+    take(packet, bare);
+  }
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("sends no parameter sets of h264")));
+  EXPECT_EQ(unrecorded(), 5U);
+  finish();
+}
+
 // A camera that alternates between two sizes makes no file for each moment.
 TEST_F(RecordingTest, AStreamThatChangesAgainAndAgainIsWaitedFor) {
   const Clip clip = encode(Latency::low, steady(1));

@@ -10,6 +10,8 @@
 namespace campipe {
 namespace {
 
+constexpr unsigned most_headless = 2;  // of a stream that has just begun, they may come with the next key frame
+
 constexpr auto lock_interval = std::chrono::milliseconds(20);
 
 // The file that a predecessor left to be gone on in.
@@ -134,11 +136,12 @@ void RecordFiles::end_left(FileEnd why) {
 bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream) {
   const StreamParameters complete = with_headers(stream, first.data);
   if (lacks_headers(complete)) {
-    if (!std::exchange(reported_headers_, true)) {
-      spdlog::warn("{}: the recording waits for a key frame with the headers of {}", config_.name, stream.codec);
-    }
+    if (++headless_ > most_headless)
+      throw RecordFileError("the camera sends no parameter sets of " + stream.codec +
+                            ", without which no file could be played; have it encoded (encode: {codec: h264})");
     return false;
   }
+  headless_ = 0;
   start();
   changes_.check(stream);
   RecordFile file;

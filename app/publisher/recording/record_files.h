@@ -89,7 +89,7 @@ class RecordFiles {
   std::string newest_path_;
   ChangeLimit changes_;
   bool reported_audio_ = false;
-  bool reported_headers_ = false;
+  unsigned headless_ = 0;  // key frames in a row without the headers of their stream
 };
 
 }  // namespace campipe
