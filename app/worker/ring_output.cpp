@@ -14,6 +14,7 @@ namespace {
 
 constexpr auto reader_deadline = std::chrono::seconds(30);   // `block`: for one that was restarted, or is slow
 constexpr auto dropping_deadline = std::chrono::seconds(1);  // `drop`: for one that is slow
+constexpr auto coming_deadline = std::chrono::seconds(2);    // likewise: for one to come to a ring that is new
 
 }  // namespace
 
@@ -78,6 +79,7 @@ void RingOutput::open(const Made& made) {
   spec.band_source = made.source;
   ring_ = std::make_shared<FrameRingWriter>(FrameRingMemory::create(spec));
   is_stuck_ = false;
+  is_new_ = true;
   ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
   made_ = made;
   format_ = format;
@@ -103,7 +105,9 @@ bool RingOutput::beat_or_abandon() const {
 bool RingOutput::wait_for_room() {
   const auto interrupted = [this] { return beat_or_abandon(); };
   if (queue_.policy == DropPolicy::drop) {
-    if (!ring_->wait_for_reader(Clock::now(), interrupted)) return false;
+    const bool awaits = std::exchange(is_new_, false) && !edge_.cell;
+    if (!ring_->wait_for_reader(Clock::now() + (awaits ? coming_deadline : std::chrono::seconds(0)), interrupted))
+      return false;
     if (edge_.cell) return true;
     const Deadline deadline = Clock::now() + (is_stuck_ ? std::chrono::seconds(0) : dropping_deadline);
     is_stuck_ = !ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);

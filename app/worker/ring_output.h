@@ -72,6 +72,7 @@ class RingOutput final : public NodeOutput {
   std::optional<FrameRingWriter::Slot> slot_;  // that is being filled
   std::uint64_t published_ = 0;                // by this process
   bool renew_ = false;
+  bool is_new_ = false;    // no frame of the ring was handed on: its readers are about to come
   bool is_stuck_ = false;  // its reader took nothing for too long
   std::string untiled_;    // of a tile: why its frames are whole
   bool nothing_ = false;   // likewise: it has no rows of the frames that come now

@@ -69,6 +69,18 @@ TEST(Stages, AreNotTimedWhileTheyWait) {
   EXPECT_LT(rig.camera("cam").at("stages_ms").at("filter").at("p50").get<double>(), 1.5 * each) << report;
 }
 
+// What the first stage makes meanwhile is not for nobody: nobody has died.
+TEST(Stages, WaitForTheNextOneAtFirst) {
+  RigRun rig(
+      "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n"
+      "    source: \"test://pattern?width=160&height=120&rate=20&frames=60\"\n    queue_size: 32\n"
+      "    filters: [sharpen, sharpen]\n    placement: {filter: [cpu:0, cpu:1]}\n",
+      {.failpoints = "worker.opening_ring=wait1"});
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.camera("cam").at("frames").at("dropped"), nlohmann::json::object()) << rig.camera("cam");
+}
+
 TEST(Stages, FollowASourceThatBeginsAgain) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "0.mp4", .width = 160, .height = 120, .frames = 25});
