@@ -218,7 +218,7 @@ class Worker {
   bool open(GivenRing& ring) {
     if (ring.try_again && Clock::now() < *ring.try_again) return false;
     try {
-      failpoint("worker.opening_ring");
+      failpoint("worker.opening_ring", std::to_string(ring.edge.index()));
       auto pixels = ring.pixels ? duplicate(ring.pixels.get()) : UniqueFd();
       auto memory =
           FrameRingMemory::open(duplicate(ring.control.get()), std::move(pixels), FrameRingMemory::Role::reader, gpu_);

@@ -10,6 +10,7 @@
 
 #include "tests/faults/graph_rig.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/test_camera.h"
 
 namespace campipe::test {
 namespace {
@@ -71,11 +72,15 @@ TEST(Stages, AreNotTimedWhileTheyWait) {
 
 // What the first stage makes meanwhile is not for nobody: nobody has died.
 TEST(Stages, WaitForTheNextOneAtFirst) {
-  RigRun rig(
-      "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n"
-      "    source: \"test://pattern?width=160&height=120&rate=20&frames=60\"\n    queue_size: 32\n"
-      "    filters: [sharpen, sharpen]\n    placement: {filter: [cpu:0, cpu:1]}\n",
-      {.failpoints = "worker.opening_ring=wait1"});
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  const TestCamera camera;
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n  cam:\n    source: \"" +
+                 camera.url() +
+                 "\"\n    queue_size: 32\n    filters: [sharpen, sharpen]\n"
+                 "    placement: {filter: [cpu:0, cpu:1]}\n    record: {path: cam.mp4}\n",
+             {.failpoints = "worker.opening_ring@1=wait1"});
+  ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 20'000)) << rig.log();
+  rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
   EXPECT_EQ(rig.camera("cam").at("frames").at("dropped"), nlohmann::json::object()) << rig.camera("cam");
