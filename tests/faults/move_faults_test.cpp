@@ -172,7 +172,7 @@ TEST_P(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
 
 // The worker is waited for, though the rig is to end.
 TEST_P(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
-  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn1000");
+  ChangingRig rig(50, GetParam(), "worker.opening_ring:2=burn300");
   ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
   rig.expect_whole();
 }
