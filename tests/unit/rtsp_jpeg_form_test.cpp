@@ -18,13 +18,19 @@ Jpeg made_by_ffmpeg() {
   return encode(config, steady(1)).packets.at(0).data;
 }
 
-// Where its frame header begins, behind the marker and the length.
+// Where its first segment with that marker begins, before the scan's data; that of the scan where there is none.
+std::size_t segment_of(const Jpeg& jpeg, std::uint8_t marker) {
+  std::size_t at = 2;
+  while (jpeg.at(at + 1) != marker && jpeg.at(at + 1) != 0xda)
+    at += 2U + (std::size_t{jpeg.at(at + 2)} << 8U | jpeg.at(at + 3));
+  return at;
+}
+
+// Behind the marker and the length.
 std::size_t frame_header(const Jpeg& jpeg) {
-  for (std::size_t at = 2; at + 4 < jpeg.size(); at += 2U + (std::size_t{jpeg[at + 2]} << 8U | jpeg[at + 3])) {
-    if (jpeg[at + 1] == 0xc0) return at + 4;
-  }
-  ADD_FAILURE() << "it has no frame header";
-  return 4;
+  const std::size_t at = segment_of(jpeg, 0xc0);
+  EXPECT_EQ(jpeg.at(at + 1), 0xc0) << "it has no frame header";
+  return at + 4;
 }
 
 TEST(RtspJpegForm, IsThereForWhatEncodersMakeByDefault) { EXPECT_EQ(without_rtp_form(made_by_ffmpeg()), ""); }
@@ -53,11 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Headers, ChangedJpeg,
                          [](const auto& each) { return each.param.name; });
 
 // The marker of the scan, behind which its header and its data come.
-std::size_t scan_of(const Jpeg& jpeg) {
-  std::size_t at = 2;
-  while (jpeg.at(at + 1) != 0xda) at += 2U + (std::size_t{jpeg.at(at + 2)} << 8U | jpeg.at(at + 3));
-  return at;
-}
+std::size_t scan_of(const Jpeg& jpeg) { return segment_of(jpeg, 0xda); }
 
 TEST(RtspJpegForm, IsNotThereForPartsOfAFile) {
   const Jpeg whole = made_by_ffmpeg();
@@ -75,9 +77,7 @@ TEST(RtspJpegForm, IsNotThereForAScanThatEndsBehindTheFile) {
 
 TEST(RtspJpegForm, IsNotThereWithoutQuantizationTables) {
   Jpeg jpeg = made_by_ffmpeg();
-  for (std::size_t at = 2; jpeg.at(at + 1) != 0xda; at += 2U + (std::size_t{jpeg[at + 2]} << 8U | jpeg[at + 3])) {
-    if (jpeg[at + 1] == 0xdb) jpeg[at + 1] = 0xfe;  // a comment
-  }
+  while (jpeg.at(segment_of(jpeg, 0xdb) + 1) == 0xdb) jpeg.at(segment_of(jpeg, 0xdb) + 1) = 0xfe;  // a comment
   EXPECT_NE(without_rtp_form(jpeg), "");
 }
 

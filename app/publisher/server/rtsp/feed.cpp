@@ -63,11 +63,9 @@ GstClockTime time_in(GstPadProbeInfo* info) {
 
 }  // namespace
 
-std::string without_rtsp_form(const LiveStream& stream) {
-  const auto group = stream.newest_group();
-  if (group.empty()) return {};
-  const StreamParameters& parameters = group[0].header->stream;
-  if (parameters.codec == "mjpeg") return without_rtp_form(*group[0].bytes);
+std::string without_rtsp_form(const LivePiece& key_frame) {
+  const StreamParameters& parameters = key_frame.header->stream;
+  if (parameters.codec == "mjpeg") return without_rtp_form(*key_frame.bytes);
   if (parameters.codec != "h264" && parameters.codec != "hevc") return parameters.codec;
   return lacks_headers(parameters) ? parameters.codec + " without parameter sets" : "";
 }

@@ -26,8 +26,8 @@
 
 namespace campipe {
 
-// What of the stream RTSP cannot carry, as the newest key frame has it; empty: it carries it, or nothing came yet.
-std::string without_rtsp_form(const LiveStream& stream);
+// What of a stream with that key frame RTSP cannot carry; empty: it carries it.
+std::string without_rtsp_form(const LivePiece& key_frame);
 // The description of a pipeline from an appsrc called "source" to a payloader called "pay0", for a stream that RTSP
 // carries; with audio, which has an RTSP form (publisher/server/rtsp/audio.h), also from "audio" to "pay1".
 std::string rtsp_pipeline(const StreamParameters& stream, const std::optional<AudioParameters>& audio);

@@ -201,18 +201,18 @@ void RtspUnfit::add(std::weak_ptr<const LiveHeader> header) {
   entries_.push_back({std::move(header), now + unfit_for});
 }
 
-bool RtspUnfit::has(const LiveStream& stream) const {
-  const auto group = stream.newest_group();
+bool RtspUnfit::has(const std::shared_ptr<const LiveHeader>& header) const {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
-  return !group.empty() && std::ranges::any_of(entries_, [&](const Entry& entry) {
-    return entry.until >= now && entry.header.lock() == group[0].header;
-  });
+  return std::ranges::any_of(entries_,
+                             [&](const Entry& entry) { return entry.until >= now && entry.header.lock() == header; });
 }
 
 std::string without_rtsp_form(const LiveStream& stream, const RtspMediaContext& context) {
-  const std::string what = without_rtsp_form(stream);
-  return what.empty() && context.unfit.has(stream) ? "this stream: nothing came out as RTP" : what;
+  const auto group = stream.newest_group();
+  if (group.empty()) return {};
+  const std::string what = without_rtsp_form(group[0]);
+  return what.empty() && context.unfit.has(group[0].header) ? "this stream: nothing came out as RTP" : what;
 }
 
 void RtspMedias::add(const std::shared_ptr<RtspReaders>& readers) {

@@ -32,7 +32,7 @@ class RtspMedias {
 class RtspUnfit {
  public:
   void add(std::weak_ptr<const LiveHeader> header);
-  [[nodiscard]] bool has(const LiveStream& stream) const;
+  [[nodiscard]] bool has(const std::shared_ptr<const LiveHeader>& header) const;
 
  private:
   struct Entry {
