@@ -156,7 +156,24 @@ void FrameRings::wait_for_reader(std::chrono::nanoseconds longest) {
 
 void FrameRings::expect_burst(std::chrono::nanoseconds behind) {
   const auto length = std::min<std::chrono::nanoseconds>(short_burst + 2 * behind, longest_burst);
-  burst_left_ = std::max(burst_left_, length);
+  in_burst_.left = std::max(in_burst_.left, length);
+}
+
+template <typename RoomBy>
+std::chrono::nanoseconds FrameRings::wait_with(Patience& patience, std::chrono::nanoseconds anew,
+                                               const RoomBy& room_by) {
+  constexpr std::chrono::nanoseconds none{0};
+  const auto begin = Clock::now();
+  if (room_by(begin)) {
+    if (begin - patience.late >= calm) patience.left = std::max(patience.left, anew);
+    return none;
+  }
+  patience.late = begin;
+  if (patience.left <= none) return none;
+  room_by(begin + patience.left);
+  const auto waited = Clock::now() - begin;
+  patience.left -= waited;
+  return waited;
 }
 
 // What a connection held up comes at once, and so does what was read to learn what the stream is, and what was read
@@ -171,31 +188,16 @@ void FrameRings::wait_out_burst() {
     return ring_->wait_for_reader(deadline, interrupted) &&
            ring_->wait_for_room(deadline, interrupted, FrameRingWriter::Readers::all);
   };
-  const auto begin = Clock::now();
-  if (room_by(begin)) {
-    if (begin - late_ >= calm) expect_burst();
-    return;
-  }
-  late_ = begin;
-  if (burst_left_ <= std::chrono::nanoseconds(0)) return;
-  room_by(begin + burst_left_);
-  burst_left_ -= Clock::now() - begin;
+  wait_with(in_burst_, short_burst, room_by);
 }
 
 // While it goes over from one worker to another, neither may lose a frame because it is held up for a moment. What
 // waits meanwhile comes as a burst.
 void FrameRings::wait_out_hand_over() {
   const auto interrupted = [this] { return camera_.stop.beat_or_give_up(); };
-  const auto begin = Clock::now();
-  if (ring_->wait_for_room(begin, interrupted)) {
-    if (begin - held_up_ >= calm) hand_over_left_ = longest_hand_over;
-    return;
-  }
-  held_up_ = begin;
-  if (hand_over_left_ <= std::chrono::nanoseconds(0)) return;
-  ring_->wait_for_room(begin + hand_over_left_, interrupted);
-  const auto waited = Clock::now() - begin;
-  hand_over_left_ -= waited;
+  const auto waited = wait_with(in_hand_over_, longest_hand_over,
+                                [&](Deadline deadline) { return ring_->wait_for_room(deadline, interrupted); });
+  if (waited <= std::chrono::nanoseconds(0)) return;
   expect_burst(waited);
   takes_bursts_ = true;
 }

@@ -87,6 +87,15 @@ class FrameRings {
     [[nodiscard]] bool is_like(const StreamKind& other) const;
   };
   static StreamKind kind_of(const SourceStream& stream);
+  // How long workers may still be waited for; anew once they have always had room for some seconds: they keep up.
+  struct Patience {
+    std::chrono::nanoseconds left{0};
+    Deadline late{};  // when there was no room last
+  };
+  // Calls room_by(deadline), which waits for room until then, and returns how long it took; 0: there was room, or no
+  // time is left to wait. `anew`: as much time as there is then.
+  template <typename RoomBy>
+  static std::chrono::nanoseconds wait_with(Patience& patience, std::chrono::nanoseconds anew, const RoomBy& room_by);
   bool wait_for_readers();
   void wait_for_successor();
   void wait_out_burst();
@@ -100,11 +109,9 @@ class FrameRings {
   StreamKind kind_;  // of what ring_ holds
   std::uint64_t epoch_;
   std::uint64_t published_ = 0;
-  std::chrono::nanoseconds burst_left_{0};  // for how long the worker may still be waited for; see wait_out_burst()
-  Deadline late_{};                         // when it last had no room for a frame
+  Patience in_burst_;      // see wait_out_burst()
+  Patience in_hand_over_;  // with two workers; see wait_out_hand_over()
   bool had_reader_ = false;
-  std::chrono::nanoseconds hand_over_left_{0};  // likewise, for two workers; see wait_out_hand_over()
-  Deadline held_up_{};                          // when one of them last had no room
   bool takes_bursts_ = false;  // one of its workers was away or held up, and what waited meanwhile comes at once
   std::optional<Clock::time_point> reader_away_since_;  // there is none, and has been one
   std::atomic<MemoryKind> memory_;                      // of rings that a GPU fills
