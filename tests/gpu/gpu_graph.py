@@ -26,6 +26,8 @@ WAYS = [
     (2, (0, [1, 1, 1], "cpu")),
     (2, (0, [0, 1, 0], 1)),
     (2, (1, [0, "cpu", 1], 0)),
+    (3, (0, [0, 1, 2], "cpu")),
+    (4, (3, [2, 1, 0], 3)),
 ]
 
 
@@ -48,6 +50,9 @@ TILINGS = [
     (2, ([0, 1], "cpu")),
     (2, ([1, 0], 0)),
     (2, ([0, 1, 1, 0], 1)),
+    (4, ([0, 1, 2, 3], 0)),
+    (4, ([3, 2, 1, 0], "cpu")),
+    (8, ([0, 1, 2, 3, 4, 5, 6, 7], 0)),
 ]
 
 
@@ -91,35 +96,6 @@ def by_tile(check):
     placements = {f"tiles {tiles}, encode {encode}": ({"tiles": tiles, "encode": encode}, all_gpus(tiles))
                   for tiles, encode in tilings}
     as_on_one_gpu(check, "by tile", ["denoise", "sharpen", "motion"], placements)
-
-
-def tiled_frames(check, places):
-    """Undistort, denoise and sharpen at 7680x4320 by campipe's workers, from a filled ring to the join: frames a second."""
-    text = check.programs.must("gpu_tiles_bench", *places, "--seconds", check.options.seconds,
-                               seconds=check.options.seconds + 60)
-    check.log(f"gpu_tiles_bench {' '.join(map(str, places))}", text)
-    return json.loads(text.strip().splitlines()[-1])["fps"]
-
-
-def speed_of_tiles(check):
-    """Each round measures the ways in turns."""
-    gpus = len(check.gpus)
-    ways = {"1 GPU": [0], "1 GPU, 2 tiles": [0, 0]}
-    ways |= {f"{n} GPUs, {n} tiles": list(range(n)) for n in (2, 4, 8) if n <= gpus}
-    fps = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, places in ways.items():
-            fps[way].append(tiled_frames(check, places))
-    for way, found in fps.items():
-        ratio = statistics.median(one / base for one, base in zip(found, fps["1 GPU"]))
-        measure = f"7680x4320, undistort, denoise, sharpen: {way}"
-        check.add(measure, f"{statistics.median(found):.0f} fps ({min(found):.0f} to {max(found):.0f})")
-        if way.startswith("2 GPUs"):
-            check.at_least(f"{measure} / 1 GPU", ratio, 1.8)
-        elif way != "1 GPU":
-            check.add(f"{measure} / 1 GPU", f"{ratio:.2f}")
-    if gpus < 2:
-        check.add("2 tiles on 2 GPUs / 1 GPU", "there is one GPU", "", "skipped")
 
 
 def whole_pipeline(check):
@@ -176,7 +152,6 @@ def killed(check, way, make_rig, roles, untouched):
 def graph(check):
     check.step("by stage", lambda: by_stage(check), needs=60)
     check.step("by tile", lambda: by_tile(check), needs=60)
-    check.step("speed of tiles", lambda: speed_of_tiles(check), needs=60)
     check.step("whole pipeline", lambda: whole_pipeline(check), needs=40)
     check.step("decode here, filter there", lambda: decode_here_filter_there(check), needs=60)
     workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]

@@ -7,7 +7,7 @@ import socket
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from gpu_faults import GROUPS, ROUND
 from gpu_rig import GROUP, RATE, Broken, Rig, check_accounting, config_of, dropped, eventually
@@ -32,14 +32,22 @@ def answers(port):
         return False
 
 
-def rig_of(check, port):
-    """A file and a live camera for each GPU; what comes from the live ones is kept as it came, too."""
-    gpus = ["cpu", "cpu"] if check.cpu else [0, 1 if len(check.gpus) > 1 else 0]
+@contextmanager
+def senders(check, port):
+    """These cameras send."""
+    with Rig(check.programs, check.folder, sender(check, port), report=False) as rig:
+        if not eventually(lambda: answers(port), 20):
+            raise Broken(f"the cameras did not begin:\n{rig.log()[-2000:]}")
+        yield
+
+
+def rig_of(check, port, gpus):
+    """A file and a live camera for each of the GPUs; what comes from the live ones is kept as it came, too."""
     files = check.clips()
     cameras = {}
     for n, gpu in enumerate(gpus):
-        cameras[f"file{n}"] = {"source": files[n], "gpu": gpu}
-        cameras[f"live{n}"] = {"source": f"rtsp://127.0.0.1:{port}/clip{n}", "gpu": gpu,
+        cameras[f"file{n}"] = {"source": files[n % 2], "gpu": gpu}
+        cameras[f"live{n}"] = {"source": f"rtsp://127.0.0.1:{port}/clip{n % 2}", "gpu": gpu,
                                "outputs": {"copy": {"encode": {"codec": "copy"}, "filters": [],
                                                     "record": {"path": "{camera}-copy.mp4"}}}}
     filters = [{"resize": {"width": 320, "height": 180}}]
@@ -74,12 +82,11 @@ def masters(check):
     port = free_port()
     number, wanted = (1, 5) if check.cpu else (check.options.kill_rigs, KILLS)
     with ExitStack() as stack:
-        rig = stack.enter_context(Rig(check.programs, check.folder, sender(check, port), report=False))
-        if not eventually(lambda: answers(port), 20):
-            raise Broken(f"the cameras did not begin:\n{rig.log()[-2000:]}")
+        stack.enter_context(senders(check, port))
         rigs = []
+        gpus = ["cpu", "cpu"] if check.cpu else [0, 1 if len(check.gpus) > 1 else 0]
         for _ in range(number):  # one after the other: each looks at the GPUs first, which takes its time
-            rigs.append(stack.enter_context(Rig(check.programs, check.folder, rig_of(check, port))))
+            rigs.append(stack.enter_context(Rig(check.programs, check.folder, rig_of(check, port, gpus))))
             rigs[-1].wait_for_groups(CAMERAS, GROUPS, 60)
         kills, took = 0, []
         with ThreadPoolExecutor(number) as threads:

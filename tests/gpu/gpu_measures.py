@@ -56,10 +56,10 @@ def decode(check):
 
 
 def scaling(check):
-    targets = {2: 1.95, 4: 3.9}
+    targets = {2: 1.95, 4: 3.9, 8: 7.8}
     wanted = [gpus for gpus in targets if gpus <= len(check.gpus)]
     if not wanted:
-        return check.add("decode + filter on 2 and 4 GPUs", "there is one GPU", "", "skipped")
+        return check.add("decode + filter on several GPUs", "there is one GPU", "", "skipped")
     for mode, measure in (("decode-bare", "bare decode"), ("decode-filter", "decode + filter")):
         fps = {gpus: [] for gpus in (1, *wanted)}
         for _ in range(ROUNDS):
