@@ -154,14 +154,15 @@ def graph(check):
     check.step("by tile", lambda: by_tile(check), needs=60)
     check.step("whole pipeline", lambda: whole_pipeline(check), needs=40)
     check.step("decode here, filter there", lambda: decode_here_filter_there(check), needs=60)
-    workers = [f"worker {number}" for number in range(len(check.gpus) + 2)]
-    on_cpu = workers[len(check.gpus):]
+    gpus = min(len(check.gpus), 2)  # the first and the last: no other one has a worker in these rigs
+    workers = [f"worker {number}" for number in range(gpus + 2)]
+    on_cpu = workers[gpus:]
     for role in on_cpu:
         check.step(f"{role} killed", lambda r=role: killed(check, "by stage", stage_rig, [r], ["b"]), needs=40)
-    last = workers[len(check.gpus) - 1]
-    other = ["b"] if len(check.gpus) > 1 else []  # is on GPU 0
+    last = workers[gpus - 1]
+    other = ["b"] if gpus > 1 else []  # is on GPU 0
     check.step("a GPU's worker killed", lambda: killed(check, "by stage", stage_rig, [last], other), needs=40)
     check.step("two killed", lambda: killed(check, "by stage", stage_rig, on_cpu, ["b"]), needs=40)
     check.step("a tile's worker killed", lambda: killed(check, "by tile", tile_rig, [last], other), needs=40)
-    if len(check.gpus) > 1:
+    if gpus > 1:
         check.step("the join's worker killed", lambda: killed(check, "by tile", tile_rig, [workers[0]], []), needs=40)

@@ -10,7 +10,7 @@ import statistics
 FILTERS = ("undistort", "denoise", "sharpen")
 TARGETS = {2: 1.8, 4: 3.4, 8: 6.4}  # tiles, and GPUs → times as fast as one
 ROUNDS = 3
-MOST_SECONDS = 5  # of a measurement: it repeats within one in a hundred, and starting costs more
+MOST_SECONDS = 4  # of a measurement: it repeats within one in a hundred, and starting costs more
 
 
 def size(check, parts=1):
