@@ -119,6 +119,7 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   address = add_address(move);
   auto camera = std::make_shared<std::string>();
   auto worker = std::make_shared<unsigned>(0);
+  auto from = std::make_shared<std::optional<unsigned>>();
   move.add_option("CAMERA", *camera, "the name of the camera or mosaic")
       ->required()
       ->type_name("")
@@ -127,13 +128,16 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
       ->required()
       ->type_name("")
       ->check(check_worker);
+  move.add_option("--from", *from, "of a camera by stage or by tile: the worker whose part of it goes over")
+      ->type_name("WORKER")
+      ->check(check_worker);
   move.footer(
       "It stays there until it is moved again, changed, or the rig is restarted.\n\n"
       "Exit status: 0 it is there; 1 it is not moved, for the reason printed, and stays where it was, or no rig "
       "answers;\n"
       "2 wrong arguments.");
-  move.callback([&chosen, address, camera, worker] {
-    chosen = [=] { return run_move(with_secrets(*address), *camera, *worker); };
+  move.callback([&chosen, address, camera, worker, from] {
+    chosen = [=] { return run_move(with_secrets(*address), *camera, *worker, *from); };
   });
 
   CLI::App& hash = *app.add_subcommand("hash-password", "make a user's `password` for the configuration");

@@ -15,12 +15,14 @@ constexpr auto patience = std::chrono::seconds(20);  // the rig answers within t
 
 }  // namespace
 
-int run_move(const ApiAddress& address, const std::string& camera, unsigned worker) {
+int run_move(const ApiAddress& address, const std::string& camera, unsigned worker, std::optional<unsigned> from) {
   ApiClient client(address);
-  const nlohmann::json body{{"worker", worker}};
+  nlohmann::json body{{"worker", worker}};
+  if (from) body["from"] = *from;
   const ApiAnswer answer = client.ask("POST", "/api/v1/cameras/" + in_path(camera) + "/move", patience, body.dump());
   if (answer.status != 200) throw Error(explain(answer, address));
-  std::cout << printable(fmt::format("{}: is on worker {}", camera, worker)) << '\n';
+  const std::string part = from ? fmt::format("what worker {} had of it ", *from) : "";
+  std::cout << printable(fmt::format("{}: {}is on worker {}", camera, part, worker)) << '\n';
   return 0;
 }
 

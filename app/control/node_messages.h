@@ -73,11 +73,12 @@ struct WrittenEdge {
   std::uint64_t base = 0;   // frames of earlier epochs
   bool failed = false;      // in the life of an earlier worker
   bool cell = false;        // it is a mosaic's, for which nothing waits
+  bool waits = false;       // its node takes over: epoch and base come with GoOn
   std::optional<Tile> tile;
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("filters", m.filters), f("rate", m.rate), f("drop_policy", m.drop_policy),
         f("queue_size", m.queue_size), f("memory", m.memory), f("readers", m.readers), f("epoch", m.epoch),
-        f("base", m.base), f("failed", m.failed), f("cell", m.cell), f("tile", m.tile);
+        f("base", m.base), f("failed", m.failed), f("cell", m.cell), f("waits", m.waits), f("tile", m.tile);
   }
 };
 
@@ -215,9 +216,22 @@ struct GoOn {
       f("output", m.output), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed), f("after", m.after);
     }
   };
+  struct Edge {
+    EdgeId edge;
+    std::uint64_t epoch = 1;  // as WrittenEdge's
+    std::uint64_t base = 0;
+    bool failed = false;
+    static void fields(auto& m, auto&& f) {
+      f("edge", m.edge), f("epoch", m.epoch), f("base", m.base), f("failed", m.failed);
+    }
+  };
   NodeId node;
   std::vector<Output> outputs;
-  static void fields(auto& m, auto&& f) { f("node", m.node), f("outputs", m.outputs); }
+  std::vector<Edge> edges;
+  bool died = false;  // the other one's process: what that had in hands is lost
+  static void fields(auto& m, auto&& f) {
+    f("node", m.node), f("outputs", m.outputs), f("edges", m.edges), f("died", m.died);
+  }
 };
 
 // Nothing of the node is left, its ids are free.

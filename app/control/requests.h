@@ -83,13 +83,17 @@ struct EnableCamera {
   }
 };
 
-// To another worker, by its number, without losing a frame. Answered when that is done, or will not be.
+// To another worker, by its number, without losing a frame. Answered when that is done, or will not be. `from`: of a
+// camera by stage or by tile, the worker whose part of it goes over.
 struct MoveCamera {
   static constexpr std::string_view type = "move_camera";
   std::uint64_t request = 0;
   std::string name;
   unsigned worker = 0;
-  static void fields(auto& m, auto&& f) { f("request", m.request), f("name", m.name), f("worker", m.worker); }
+  std::optional<unsigned> from;
+  static void fields(auto& m, auto&& f) {
+    f("request", m.request), f("name", m.name), f("worker", m.worker), f("from", m.from);
+  }
 };
 
 // Changes of the configuration, which the supervisor makes one after the other.

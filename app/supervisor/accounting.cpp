@@ -254,8 +254,9 @@ void settle_lost(const Camera& camera, const CameraNode& node, const RigPage& pa
 }
 
 // Tick k is frame k + 1. Who draws may be ahead of the supervisor by as much as its clock.
-std::uint64_t newest_frame(const Camera& camera, const RigPage& page) {
-  if (!camera.is_mosaic()) return camera.frames().published();
+std::uint64_t newest_frame(const Camera& camera, const CameraNode& node, const RigPage& page) {
+  if (node.joins) return camera.frames().published();
+  if (!camera.is_mosaic()) return camera.edges_to(node).front()->published();
   const std::int64_t first = clock_of(camera, page).first;
   if (first <= 0 || first > now_ns()) return 0;
   const double ticks = static_cast<double>(now_ns() - first) * camera.config.mosaic->rate / 1e9;
@@ -269,6 +270,10 @@ std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const R
     const EncodeBlock& block = page.encode(output.id, node.process());
     const std::uint64_t all = output.packets_published() + sum(block.dropped);
     most = std::max(most, all - std::min(all, block.counters.of(Counter::repeated)));
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.writer != node.id || edge.cell) continue;
+    most = std::max(most, edge.published() + sum(page.edge_writer(edge.id, node.process()).unpublished));
   }
   return most;
 }

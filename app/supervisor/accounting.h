@@ -74,8 +74,9 @@ bool has_motion(const StreamConfig& config);
 // Of an output in its present group.
 SetTotals sets_of(const Camera& camera, const Output& output, const RigPage& page);
 
-// The number of the newest frame that there can be for the camera's first node; of a mosaic's, by its clock.
-std::uint64_t newest_frame(const Camera& camera, const RigPage& page);
+// The number of the newest frame that there can be for the node: as its input counts them; of a join's, by the
+// source's; of a mosaic's, by its clock.
+std::uint64_t newest_frame(const Camera& camera, const CameraNode& node, const RigPage& page);
 
 struct LostFrames {
   std::string name;  // of what they were for
@@ -86,7 +87,7 @@ struct LostFrames {
 std::vector<LostFrames> settle_node(const Camera& camera, const CameraNode& node, const RigPage& page, DropCause cause);
 // Likewise of a node whose worker is gone; the log says what was lost.
 void settle_lost(const Camera& camera, const CameraNode& node, const RigPage& page);
-// Of an output of the node: what is in its packet rings, or dropped; repeated frames apart. The largest of all of them.
+// Of what the node makes: what is in its rings, or dropped; repeated frames apart. The largest of all of them.
 std::uint64_t accounted_at(const Camera& camera, const CameraNode& node, const RigPage& page);
 // Likewise at all of its nodes.
 void settle(const Camera& camera, const RigPage& page, DropCause cause);

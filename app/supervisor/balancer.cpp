@@ -107,7 +107,8 @@ void Balancer::add_nodes(RigLoad& load, const Camera& camera) {
 }
 
 std::string Balancer::why_it_stays(const Camera& camera) const {
-  if (std::string why = never_moved(camera); !why.empty()) return why;
+  if (camera.is_staged()) return "it is processed by stage or by tile";
+  if (std::string why = never_moved(camera, camera.nodes.front()); !why.empty()) return why;
   if (camera.config.placement) return "its configuration says where it runs (placement)";
   if (!is_choice(camera.asked.gpu)) return "its configuration says where it runs (gpu)";
   if (camera.last_move && camera.last_move->by_user) return "somebody has moved it there";
@@ -121,7 +122,7 @@ std::vector<unsigned> Balancer::others_for(const Camera& camera) {
   for (const ManagedProcess& process : processes_.all()) {
     if (process.kind != ProcessKind::worker || !process.child || process.number == node.worker) continue;
     const bool same_kind = on_gpu(process.place.gpu) == (node.gpu != "cpu");
-    if (same_kind && why_unreadable(rig_, camera, process).empty()) others.push_back(process.number);
+    if (same_kind && why_unreadable(rig_, camera, node, process).empty()) others.push_back(process.number);
   }
   return others;
 }

@@ -101,11 +101,28 @@ CopiedUntil Output::copied_until() const {
   return until;
 }
 
+std::vector<const CameraNode*> Camera::planned_nodes() const {
+  std::vector<const CameraNode*> planned;
+  for (const CameraNode& node : nodes) {
+    if (!move || node.id != move->to) planned.push_back(&node);
+  }
+  return planned;
+}
+
 void Camera::require_readers(CameraEdge& edge) const {
-  if (!edge.newest || edge.cell || config.drop_policy != DropPolicy::block) return;
-  if (!move) return edge.newest->observer.require(edge.seats());
-  const auto& seat = edge.reader(move->from).seat;
-  edge.newest->observer.require(move->cancelled && seat ? 1U << *seat : 0);
+  if (!edge.newest || edge.cell) return;
+  FrameRingObserver& ring = edge.newest->observer;
+  std::uint32_t at_work = 0;
+  std::uint32_t awaited = 0;
+  bool tiled = false;
+  for (const EdgeReader& reader : edge.readers) {
+    if (!reader.seat || (move && reader.node == move->to)) continue;
+    at_work |= 1U << *reader.seat;
+    if (!move || move->cancelled || reader.node != move->from) awaited |= 1U << *reader.seat;
+    tiled = tiled || node(reader.node).tile;
+  }
+  if (tiled) ring.keep_together(at_work);
+  if (config.drop_policy == DropPolicy::block) ring.require(awaited);
 }
 
 bool Camera::is_held_back(NodeId node) const {

@@ -226,18 +226,20 @@ struct CameraNode {
   [[nodiscard]] ProcessId process() const { return worker_process(worker); }
 };
 
-// The work of its only node goes over to another worker (app/supervisor/moves.h).
+// The work of one of its nodes goes over to another worker (app/supervisor/moves.h).
 struct CameraMove {
   std::shared_ptr<HandOver> page;
   NodeId from;
   NodeId to;
   unsigned worker = 0;                       // of `to`
-  std::map<OutputId, Placement> placements;  // of its outputs, there
+  std::map<OutputId, Placement> placements;  // of the node's outputs, there
+  std::map<EdgeId, RingMemory> memories;     // of what it writes for further nodes, there
   Clock::time_point begun = Clock::now();
   std::string reason;
   bool by_user = false;
   bool cancelled = false;  // `to` is about to end
   bool to_died = false;    // its process did, after it had taken over
+  bool from_died = false;  // the other one's did, before it was done
   // Who asked, and waits for the answer; 0: has it.
   pid_t asker = 0;
   std::uint64_t request = 0;
@@ -312,7 +314,7 @@ struct Camera {
   // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
   std::list<CameraEdge> edges;
   std::vector<messages::CellState> cells;      // of a mosaic: as its node knows them
-  std::optional<CameraMove> move;              // then it has two nodes for one
+  std::optional<CameraMove> move;              // then it has two nodes for one, behind one another in `nodes`
   std::optional<LastMove> last_move;           // of those since it came
   std::optional<CameraRelocation> relocation;  // nothing of it is decoded until its nodes are others
   std::optional<std::string> stalled;          // why nothing comes of its frames: a process that they need is away
@@ -352,8 +354,12 @@ struct Camera {
   [[nodiscard]] std::vector<Hop> path_of(const Output& output) const;
   // The output's frames, or parts of them, come over the edge.
   [[nodiscard]] bool needs(const Output& output, const CameraEdge& edge) const;
-  // Tells the writer of the edge's newest ring whom it has to wait for, if it waits at all. During a move, for no one:
-  // it waits for whoever there is.
+  // During a move, without the one that is to take over.
+  [[nodiscard]] std::vector<const CameraNode*> planned_nodes() const;
+  // It is processed by stage or by tile.
+  [[nodiscard]] bool is_staged() const { return planned_nodes().size() > 1; }
+  // Tells the writer of the edge's newest ring whose frames belong together, and whom it has to wait for, if it waits
+  // at all. During a move, not for the two nodes of that: it waits for whichever there is.
   void require_readers(CameraEdge& edge) const;
   // It is not to be sent anything of the camera's frames just now, or any more, because of a move.
   [[nodiscard]] bool is_held_back(NodeId node) const;

@@ -41,7 +41,7 @@ CameraConfig for_decoding(const CameraConfig& camera) {
 
 unsigned tiles_of(const Camera& camera) {
   return static_cast<unsigned>(
-      std::ranges::count_if(camera.nodes, [](const CameraNode& node) { return node.tile.has_value(); }));
+      std::ranges::count_if(camera.planned_nodes(), [](const CameraNode* node) { return node->tile.has_value(); }));
 }
 
 messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
@@ -246,6 +246,10 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
   }
   for (const CameraEdge& edge : camera.edges) {
     if (edge.writer == node.id && !edge.ending) message.edges.push_back(written(camera, edge));
+    if (takes_over == nullptr || edge.cell || edge.writer != takes_over->from) continue;
+    messages::WrittenEdge& taken = message.edges.emplace_back(written(camera, edge));
+    taken.memory = takes_over->memories.at(edge.id);
+    taken.waits = true;
   }
   processes_.send_to_node(camera, node, message);
   if (camera.is_mosaic()) {

@@ -81,10 +81,11 @@ void Cameras::remove_edge(Camera& camera, EdgeId id) {
   camera.edges.remove_if([id](const CameraEdge& edge) { return edge.id == id; });
 }
 
-CameraNode& Cameras::add_node(Camera& camera, CameraNode node) {
+CameraNode& Cameras::add_node(Camera& camera, NodeId before, CameraNode node) {
   node.id = lowest_free(nodes_, size_.nodes, 1).front();
   nodes_[node.id] = camera.id;
-  return camera.nodes.emplace_back(std::move(node));
+  const auto place = std::ranges::find(camera.nodes, before, &CameraNode::id);
+  return *camera.nodes.insert(place + 1, std::move(node));
 }
 
 void Cameras::remove_node(Camera& camera, NodeId id) {

@@ -64,8 +64,8 @@ class Cameras {
   // Of a mosaic's cell, with an id of its own. Throws Error where there is none.
   CameraEdge& add_edge(Camera& camera, CameraEdge edge);
   void remove_edge(Camera& camera, EdgeId id);
-  // One more of a camera's, with an id of its own. Throws Error where there is none.
-  CameraNode& add_node(Camera& camera, CameraNode node);
+  // One more of a camera's, behind `before` and with an id of its own. Throws Error where there is none.
+  CameraNode& add_node(Camera& camera, NodeId before, CameraNode node);
   void remove_node(Camera& camera, NodeId id);
   void remove(CameraId id);
 

@@ -160,7 +160,7 @@ void require_possible(const AboutOutput& about, const messages::RingLost&) {
 void require_possible(const AboutNode& about, const messages::NodeDone&) {
   if (const auto& move = about.camera.move) {
     const std::optional<std::uint64_t> boundary = move->page->boundary();
-    const bool may_leave = boundary && *boundary <= newest_frame(about.camera, about.rig.page) + 1;
+    const bool may_leave = boundary && *boundary <= newest_frame(about.camera, about.node, about.rig.page) + 1;
     if (about.node.id == move->from && may_leave) return;
     if (about.node.id == move->to)
       return require(move->page->is_cancelled(),

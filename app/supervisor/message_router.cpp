@@ -88,7 +88,8 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
 
 void MessageRouter::on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds) {
   auto memory = RingRouter::open(fds);
-  if (!about.edge.writer && about.camera.move) moves_.cancel(about.camera, why_cancelled_by(about.edge, *memory));
+  const auto& move = about.camera.move;
+  if (move && about.edge.is_read_by(move->from)) moves_.cancel(about.camera, why_cancelled_by(about.edge, *memory));
   rings_.add(about.camera, about.edge, ring, std::move(memory));
 }
 

@@ -24,6 +24,9 @@ class MosaicCells {
   // on. Mosaics go on with the frames that they have, until the first one from there comes.
   void go_over(Camera& camera, const CameraNode& from, const CameraNode& to);
 
+  // Of a ring from one of the camera's nodes to that of a mosaic, or to another one of its own.
+  [[nodiscard]] RingMemory memory_between(const Camera& camera, const CameraNode& from, const CameraNode& to) const;
+
  private:
   using CamerasByName = std::map<std::string_view, Camera*>;
 
@@ -33,7 +36,6 @@ class MosaicCells {
   CameraEdge& add_edge(Camera& camera, const Camera& mosaic, unsigned cell);
   void end(Camera& camera, CameraEdge& edge);
   void show(Camera& camera);
-  [[nodiscard]] RingMemory memory_between(const Camera& camera, const CameraNode& from, const CameraNode& to) const;
 
   RigState& rig_;
   Processes& processes_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "app/placement/stand_ins.h"
@@ -12,9 +13,15 @@ namespace campipe {
 namespace {
 
 // The first of two readers to come to a ring has frames that the other one has not: who has the work must be there.
-bool reads_newest_ring(const Camera& camera) {
-  const auto& seat = camera.frames().reader(camera.nodes.front().id).seat;
-  return seat && camera.frames().newest->observer.reader_state(*seat) == ReaderState::live;
+bool reads_newest_ring(const CameraEdge& edge, const CameraNode& node) {
+  const auto& seat = edge.reader(node.id).seat;
+  return seat && edge.newest->observer.reader_state(*seat) == ReaderState::live;
+}
+
+std::string workers_of(const Camera& camera) {
+  std::set<unsigned> workers;
+  for (const CameraNode& node : camera.nodes) workers.insert(node.worker);
+  return fmt::format("{}", fmt::join(workers, ", "));
 }
 
 std::string why_it_has_no_frames(const Output& own) {
@@ -30,8 +37,6 @@ std::string why_it_has_no_frames(const Output& own) {
       return "it cannot be moved, since its source has ended";
   }
 }
-
-bool is_staged(const Camera& camera) { return camera.nodes.size() != 1 && !camera.move; }
 
 // `whose`: "its", or those of a cell.
 std::string why_unreadable(const ManagedProcess& worker, const RingMemory& memory, const std::string& whose,
@@ -51,17 +56,44 @@ std::string why_unreadable(const ManagedProcess& worker, const RingMemory& memor
 
 }  // namespace
 
-std::string never_moved(const Camera& camera) {
-  if (is_staged(camera)) return "it is processed by stage or by tile, and such cameras are not moved";
-  if (camera.outputs.size() > HandOver::most_outputs)
+std::string why_no_node(const Camera& camera, std::optional<unsigned> from) {
+  if (!from && !camera.is_staged()) return "";
+  if (!from)
+    return fmt::format(
+        "it is processed by stage or by tile, in the workers {}: say whose part of it is to go over, as in `campipe "
+        "move "
+        "{} WORKER --from {}`",
+        workers_of(camera), camera.name(), camera.nodes.front().worker);
+  if (std::ranges::find(camera.nodes, *from, &CameraNode::worker) != camera.nodes.end()) return "";
+  return fmt::format("worker {} has no part of it; it is in {}", *from, workers_of(camera));
+}
+
+const CameraNode& node_to_move(const Camera& camera, std::optional<unsigned> from) {
+  if (!from) return camera.nodes.front();
+  return *std::ranges::find(camera.nodes, *from, &CameraNode::worker);
+}
+
+std::string never_moved(const Camera& camera, const CameraNode& node) {
+  const auto outputs = std::ranges::count(camera.outputs, node.id, &Output::node);
+  if (outputs > HandOver::most_outputs)
     return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
   return "";
 }
 
-std::string why_unreadable(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
+std::string why_unreadable(const RigState& rig, const Camera& camera, const CameraNode& node,
+                           const ManagedProcess& worker) {
   const Devices& devices = rig.machine.devices;
-  if (!camera.is_mosaic()) return why_unreadable(rig, worker, ring_memory(camera.source.placement, true));
   std::string why;
+  if (!camera.is_mosaic()) {
+    for (const CameraEdge* edge : camera.edges_to(node)) {
+      const RingMemory memory = edge->writer ? edge->memory : ring_memory(camera.source.placement, true);
+      if (why.empty()) why = why_unreadable(worker, memory, "its", devices);
+      const bool is_own = edge->writer && camera.node(*edge->writer).worker == worker.number;
+      if (why.empty() && is_own && memory.kind == MemoryKind::cuda_legacy)
+        why = "its frames are in a GPU's memory of a kind that the process which writes them cannot read (ipc_memory)";
+    }
+    return why;
+  }
   for_each_cell(rig.cameras, camera.id, [&](const Camera& shown, const CameraEdge& edge) {
     if (why.empty()) why = why_unreadable(worker, edge.memory, shown.name() + "'s", devices);
   });
@@ -90,11 +122,13 @@ std::string why_cancelled_by(const CameraEdge& frames, const FrameRingMemory& ne
   if (has_changed && before.width > 0 && now.width > 0)
     return fmt::format("its frames changed from {}x{} to {}x{} meanwhile; {}", before.width, before.height, now.width,
                        now.height, what_now);
-  return fmt::format("its frames come in another ring: the source was connected anew, or another decoder took over; {}",
+  return fmt::format("its frames come in another ring: {}; {}",
+                     frames.writer ? "a worker that it comes from began anew"
+                                   : "the source was connected anew, or another decoder took over",
                      what_now);
 }
 
-std::string why_not_moved(const RigState& rig, const Camera& camera, const ManagedProcess& worker) {
+std::string why_not_moved(const RigState& rig, const Camera& camera) {
   if (!camera.takes_part()) return "it is disabled";
   if (camera.move && camera.move->cancelled)
     return "a move of it that was given up is about to end; try again in a second";
@@ -102,26 +136,30 @@ std::string why_not_moved(const RigState& rig, const Camera& camera, const Manag
   if (camera.retiring || camera.relocation) return "it is being changed";
   if (camera.own().state != CameraState::running) return why_it_has_no_frames(camera.own());
   if (!camera.is_mosaic() && !camera.uses_worker()) return "it is passed on as it comes: no worker has work with it";
-  if (std::string why = never_moved(camera); !why.empty())
-    return is_staged(camera) ? why + "; change its `placement` and reload, which starts it anew" : why;
-  const CameraNode& node = camera.nodes.front();
-  if (node.worker == worker.number) return fmt::format("it is on worker {} already", worker.number);
-  if (is_gone(rig.machine.devices, worker.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker.number);
-  if (node.done || camera.source.over) return why_it_ends(rig, camera);
+  if (rig.phase != RunPhase::running || camera.source.over) return why_it_ends(rig, camera);
   if (camera.shed == ShedStep::off)
     return "nothing of it is decoded just now, since cameras of higher priority need the time (`priority`)";
+  return "";
+}
+
+std::string why_not_moved(const RigState& rig, const Camera& camera, const CameraNode& node,
+                          const ManagedProcess& worker) {
+  if (std::string why = never_moved(camera, node); !why.empty()) return why;
+  if (node.worker == worker.number) return fmt::format("it is on worker {} already", worker.number);
+  if (is_gone(rig.machine.devices, worker.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker.number);
+  if (node.done) return why_it_ends(rig, camera);
   if (camera.is_mosaic()) {
     if (rig.page.node(node.id, node.process()).clock.first == 0) return "its clock has not begun yet";
-  } else {
-    const auto& ring = camera.frames().newest;
-    const bool comes = ring && ring->observer.writer_state() == WriterState::open;
+  }
+  for (const CameraEdge* edge : camera.edges_to(node)) {
+    const bool comes = edge->newest && edge->newest->observer.writer_state() == WriterState::open;
     if (!comes) return "no frames come to its worker just now";
-    if (!reads_newest_ring(camera))
+    if (!reads_newest_ring(*edge, node))
       return "its worker is about to begin with its frames, after a start or a change of their size; try again in a "
              "second";
   }
-  // A camera's frames can come through host memory; what others' nodes make for a mosaic stays where it is.
-  return camera.is_mosaic() ? why_unreadable(rig, camera, worker) : "";
+  // The frames of a camera with one node can come through host memory; what nodes make for others stays where it is.
+  return camera.is_mosaic() || camera.is_staged() ? why_unreadable(rig, camera, node, worker) : "";
 }
 
 }  // namespace campipe

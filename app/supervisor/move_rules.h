@@ -2,6 +2,7 @@
 // knows.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "app/supervisor/camera.h"
@@ -12,15 +13,23 @@ namespace campipe {
 
 // Each returns the reason; empty: there is none.
 
-// Why a camera of its kind is never moved.
-std::string never_moved(const Camera& camera);
-// Why the worker cannot read the camera's frames where they are, or, of a mosaic, those of its cells.
-std::string why_unreadable(const RigState& rig, const Camera& camera, const ManagedProcess& worker);
+// Why there is no node to be moved, or which one is not said. `from`: the worker that it is in; none: the only one.
+std::string why_no_node(const Camera& camera, std::optional<unsigned> from);
+// Where there is no such reason.
+const CameraNode& node_to_move(const Camera& camera, std::optional<unsigned> from);
+// Why a node like that is never moved.
+std::string never_moved(const Camera& camera, const CameraNode& node);
+// Why the worker cannot read the node's frames where they are: of a mosaic's, those of its cells.
+std::string why_unreadable(const RigState& rig, const Camera& camera, const CameraNode& node,
+                           const ManagedProcess& worker);
 // Likewise a camera's, in that memory.
 std::string why_unreadable(const RigState& rig, const ManagedProcess& worker, const RingMemory& memory);
-// Why it cannot be moved to that worker just now.
-std::string why_not_moved(const RigState& rig, const Camera& camera, const ManagedProcess& worker);
-// Why a move is cancelled when the master begins with the next ring; `frames`: the camera's, with the ring before.
+// Why nothing of it can be moved just now.
+std::string why_not_moved(const RigState& rig, const Camera& camera);
+// Why the node, where any can, cannot be moved to that worker.
+std::string why_not_moved(const RigState& rig, const Camera& camera, const CameraNode& node,
+                          const ManagedProcess& worker);
+// Why a move is cancelled when the writer begins with the next ring; `frames`: an edge of it, with the ring before.
 std::string why_cancelled_by(const CameraEdge& frames, const FrameRingMemory& next);
 // Why one ends whose node has nothing to do any more.
 std::string why_it_ends(const RigState& rig, const Camera& camera);

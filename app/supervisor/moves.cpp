@@ -32,9 +32,10 @@ void Moves::begin(const messages::MoveCamera& asked, pid_t asker) {
   Camera* const camera = rig_.cameras.find(asked.name);
   if (rig_.phase != RunPhase::running) return refuse(409, "the rig is ending");
   if (camera == nullptr || camera->is_removed()) return refuse(404, "there is no such camera");
-  if (const std::string why = refusal(*camera, asked.worker); !why.empty()) return refuse(409, why);
+  if (const std::string why = refusal(*camera, asked.worker, asked.from); !why.empty()) return refuse(409, why);
   try {
     CameraMove move;
+    move.from = node_to_move(*camera, asked.from).id;
     move.worker = asked.worker;
     move.reason = "asked for";
     move.by_user = true;
@@ -50,6 +51,7 @@ std::string Moves::begin(Camera& camera, unsigned worker, const std::string& rea
   if (std::string why = refusal(camera, worker); !why.empty()) return why;
   try {
     CameraMove move;
+    move.from = camera.nodes.front().id;
     move.worker = worker;
     move.reason = reason;
     begin(camera, std::move(move));
@@ -60,25 +62,33 @@ std::string Moves::begin(Camera& camera, unsigned worker, const std::string& rea
 }
 
 // Empty: it can be moved there.
-std::string Moves::refusal(const Camera& camera, unsigned worker) const {
+std::string Moves::refusal(const Camera& camera, unsigned worker, std::optional<unsigned> from) const {
   const unsigned workers = processes_.count(ProcessKind::worker);
   if (waiting_.contains(camera.id)) return "it is being moved already";
-  if (worker < workers) return why_not_moved(rig_, camera, processes_.worker(worker));
-  const std::string which =
-      workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
-  return fmt::format("there is no worker {}; {}", worker, which);
+  if (worker >= workers) {
+    const std::string which =
+        workers == 1 ? "the rig has worker 0 only" : fmt::format("the rig's are 0 to {}", workers - 1);
+    return fmt::format("there is no worker {}; {}", worker, which);
+  }
+  if (std::string why = why_not_moved(rig_, camera); !why.empty()) return why;
+  if (std::string why = why_no_node(camera, from); !why.empty()) return why;
+  return why_not_moved(rig_, camera, node_to_move(camera, from), processes_.worker(worker));
 }
 
-// What the camera's node reads: of a mosaic's, edges of other cameras.
+// What the node reads: of a mosaic's, edges of other cameras.
 template <typename Do>
-void Moves::for_each_input(Camera& camera, const Do& act) {
-  if (!camera.is_mosaic()) return act(camera.frames());
+void Moves::for_each_input(Camera& camera, const CameraNode& node, const Do& act) {
+  if (!camera.is_mosaic()) {
+    for (CameraEdge* const edge : camera.edges_to(node)) act(*edge);
+    return;
+  }
   for_each_cell(rig_.cameras, camera.id, [&](const Camera&, CameraEdge& edge) { act(edge); });
 }
 
 void Moves::begin(Camera& camera, CameraMove move) {
   const ManagedProcess& worker = processes_.worker(move.worker);
-  const std::string why = camera.is_mosaic() ? "" : why_unreadable(rig_, camera, worker);
+  const bool may_differ = !camera.is_mosaic() && !camera.is_staged();
+  const std::string why = may_differ ? why_unreadable(rig_, camera, camera.nodes.front(), worker) : "";
   if (why.empty()) return start(camera, move);
   spdlog::info("{}: its frames are to come through host memory, since {}", camera.name(), why);
   const Placement& source = camera.source.placement;
@@ -147,7 +157,7 @@ void Moves::follow_waiting() {
 }
 
 void Moves::begin_in_host_memory(Camera& camera, CameraMove move) {
-  std::string why = refusal(camera, move.worker);
+  const std::string why = refusal(camera, move.worker);
   if (!why.empty()) return give_up(camera, move, why);
   try {
     start(camera, move);
@@ -158,24 +168,31 @@ void Moves::begin_in_host_memory(Camera& camera, CameraMove move) {
 
 // Nothing has changed where it throws.
 void Moves::start(Camera& camera, CameraMove& move) {
-  const CameraNode from = camera.nodes.front();
+  const CameraNode from = camera.node(move.from);
   ManagedProcess& worker = processes_.worker(move.worker);
   move.page = HandOver::create();
-  move.from = from.id;
-  for (const Output& output : camera.outputs)
-    move.placements[output.id] = placement_at(worker.place, output, rig_.machine.devices);
   CameraNode node;
   node.worker = move.worker;
   node.gpu = worker.place.gpu_name;
   node.first_filter = from.first_filter;
-  const NodeId to = rig_.cameras.add_node(camera, std::move(node)).id;
+  node.tile = from.tile;
+  node.joins = from.joins;
+  for (const Output& output : camera.outputs) {
+    if (output.node == from.id) move.placements[output.id] = placement_at(worker.place, output, rig_.machine.devices);
+  }
+  for (const CameraEdge& edge : camera.edges) {
+    if (!edge.cell && edge.writer == from.id)
+      move.memories[edge.id] = cells_.memory_between(camera, node, camera.node(edge.readers.front().node));
+  }
+  const NodeId to = rig_.cameras.add_node(camera, from.id, std::move(node)).id;
   move.to = to;
-  for_each_input(camera, [&](CameraEdge& edge) {
-    if (!edge.cell) edge.reader(from.id).gives_over = move.page;
+  const bool counts_frames = !camera.is_mosaic() && !from.joins;  // else it accounts for them by other numbers
+  for_each_input(camera, from, [&](CameraEdge& edge) {
+    if (counts_frames) edge.reader(from.id).gives_over = move.page;
     EdgeReader& reader = edge.readers.emplace_back();
     reader.node = to;
     reader.process = worker.id;
-    if (!edge.cell) reader.takes_over = move.page;
+    if (counts_frames) reader.takes_over = move.page;
   });
   spdlog::info("{}: its work is to go over from worker {} to worker {}: {}", camera.name(), from.worker, move.worker,
                move.reason);
@@ -249,16 +266,20 @@ void Moves::on_worker_death(unsigned worker) {
 void Moves::on_death_of_old(Camera& camera) {
   const CameraNode& old_node = camera.node(camera.move->from);
   if (old_node.done) return;
-  if (!camera.move->page->decide_for_dead(newest_frame(camera, rig_.page))) {
+  if (!camera.move->page->decide_for_dead(newest_frame(camera, old_node, rig_.page))) {
     return note_cancelled(camera, "its worker died before the other one was ready");
   }
+  camera.move->from_died = true;
   for (Output& output : camera.outputs) {
-    if (!output.is_copy() && output.packets.newest) output.packets.newest->mark_writer_gone();
+    const bool is_its = !output.is_copy() && output.node == old_node.id;
+    if (is_its && output.packets.newest) output.packets.newest->mark_writer_gone();
   }
   for (CameraEdge& edge : camera.edges) {
     if (edge.writer == old_node.id && edge.newest) edge.newest->observer.mark_writer_gone();
   }
-  ++camera.counted[Counter::worker_restarts];
+  // With others of its nodes there, it is counted with those.
+  const auto in_worker = std::ranges::count(camera.nodes, old_node.worker, &CameraNode::worker);
+  if (in_worker == 1) ++camera.counted[Counter::worker_restarts];
   complete(camera);
 }
 
@@ -273,7 +294,7 @@ void Moves::on_death_of_new(Camera& camera) {
 
 // Of one that died, the ring may have taken back frames that were the other one's already.
 void Moves::correct_recalled(Camera& camera, const CameraNode& from) {
-  CameraEdge& edge = camera.frames();
+  CameraEdge& edge = *camera.edges_to(from).front();
   EdgeReader& reader = edge.reader(from.id);
   const ReaderFrames came = edge.frames_for(reader);
   const std::uint64_t accounted = accounted_at(camera, from, rig_.page);
@@ -290,21 +311,22 @@ void Moves::complete(Camera& camera) {
   if (camera.is_mosaic()) {
     // Tick k is frame k + 1. One that died may not have noted its last ones, or one that was to be the other one's.
     rig_.page.node(from.id, from.process()).clock.ticks = boundary - std::min<std::uint64_t>(boundary, 1);
-  } else {
+  } else if (!from.joins) {
     correct_recalled(camera, from);
   }
-  settle_lost(camera, from, rig_.page);
+  if (!from.joins) settle_lost(camera, from, rig_.page);  // what a join had in hands, its successor accounts for
   rig_.page.move(from.id, from.process(), to.id, to.process());
-  for_each_input(camera, [&](CameraEdge& edge) {
+  for_each_input(camera, from, [&](CameraEdge& edge) {
     if (!edge.is_read_by(from.id) || !edge.is_read_by(to.id)) return;
     rig_.page.move(edge.id, from.process(), to.process());
-    if (edge.cell) return;
+    if (camera.is_mosaic() || from.joins) return;
     const ReaderFrames before = edge.frames_for(edge.reader(from.id));
     edge.reader(to.id).meant += before.meant;
     edge.reader(to.id).recalled += before.recalled;
   });
-  messages::GoOn go_on{to.id, {}};
+  messages::GoOn go_on{to.id, {}, {}, move.from_died};
   for (Output& output : camera.outputs) {
+    if (output.node != from.id) continue;
     output.node = to.id;  // of a copy: where the camera is shown to be
     if (output.is_copy()) continue;
     rig_.page.move(output.id, from.process(), to.process());
@@ -313,6 +335,7 @@ void Moves::complete(Camera& camera) {
     go_on.outputs.push_back({output.id, output.packets.epoch + 1, output.packets_published(),
                              output.state == CameraState::failed, output.newest_set});
   }
+  take_edges(camera, move, go_on);
   move.page->forget_fd();
   camera.move.reset();
   ++camera.counted[Counter::moves];
@@ -321,11 +344,8 @@ void Moves::complete(Camera& camera) {
   remove_node(camera, from.id, from.worker);
   failpoint("supervisor.move_complete", camera.name());
   if (move.to_died) {
-    if (camera.is_mosaic()) {
-      settle_lost(camera, camera.node(move.to), rig_.page);
-    } else {
-      camera.frames().reader(move.to).unsettled = true;
-    }
+    if (camera.is_mosaic()) settle_lost(camera, camera.node(move.to), rig_.page);
+    for (CameraEdge* const edge : camera.edges_to(camera.node(move.to))) edge->reader(move.to).unsettled = true;
     setup_.send_new_node(camera, camera.node(move.to));
   } else {
     processes_.send_to_node(camera, camera.node(move.to), std::move(go_on));
@@ -335,10 +355,22 @@ void Moves::complete(Camera& camera) {
   take_frames_where_they_were(camera);
 }
 
+// The other one has closed its rings to those behind it.
+void Moves::take_edges(Camera& camera, const CameraMove& move, messages::GoOn& go_on) {
+  const CameraNode& from = camera.node(move.from);
+  for (CameraEdge& edge : camera.edges) {
+    if (edge.cell || edge.writer != from.id) continue;
+    rig_.page.move_written(edge.id, from.process(), camera.node(move.to).process());
+    edge.writer = move.to;
+    edge.memory = move.memories.at(edge.id);
+    go_on.edges.push_back({edge.id, edge.epoch + 1, edge.published(), edge.failed});
+  }
+}
+
 void Moves::drop_new_node(Camera& camera) {
   const CameraMove move = std::move(*camera.move);
   camera.move.reset();
-  if (!camera.is_mosaic()) camera.frames().reader(move.from).gives_over.reset();
+  for (CameraEdge* const edge : camera.edges_to(camera.node(move.from))) edge->reader(move.from).gives_over.reset();
   const CameraNode to = camera.node(move.to);
   rig_.page.clear(to.id, to.process());
   remove_node(camera, move.to, move.worker);
@@ -347,7 +379,7 @@ void Moves::drop_new_node(Camera& camera) {
 
 void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {
   processes_.send(processes_.worker(worker), messages::ForgetNode{{node}});
-  for_each_input(camera, [node](CameraEdge& edge) {
+  for_each_input(camera, camera.node(node), [node](CameraEdge& edge) {
     if (edge.is_read_by(node)) edge.remove_reader(node);
   });
   rig_.cameras.remove_node(camera, node);
@@ -355,13 +387,14 @@ void Moves::remove_node(Camera& camera, NodeId node, unsigned worker) {
 }
 
 void Moves::require_readers(Camera& camera) {
-  if (!camera.is_mosaic()) camera.require_readers(camera.frames());
+  for (CameraEdge& edge : camera.edges) camera.require_readers(edge);
 }
 
 void Moves::end_all() {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.move) continue;
-    if (camera.move->page->decide_for_dead(newest_frame(camera, rig_.page))) {
+    const CameraNode& old_node = camera.node(camera.move->from);
+    if (camera.move->page->decide_for_dead(newest_frame(camera, old_node, rig_.page))) {
       complete(camera);
     } else {
       drop_new_node(camera);

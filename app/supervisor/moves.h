@@ -6,16 +6,18 @@
 // been whenever something goes wrong: the other node cannot get ready, dies, or takes too long; the frame ring is
 // replaced; an output fails. When the first one's process dies, the second one takes over, if it is ready.
 //
-// A mosaic goes over in the same way: its frames are the ticks of its clock, and both nodes read all cells' edges. What
-// a camera's node makes for mosaics, the second one makes once it has the work. Where the other worker cannot read the
-// memory of the GPU that decodes the camera, its frames come through host memory from the next key frame on, and it
-// goes over then; they come in the GPU's again when it is where that can be read.
+// A mosaic goes over in the same way: its frames are the ticks of its clock, and both nodes read all cells' edges. So
+// does one of several nodes of a camera by stage or by tile: what it makes for the next one, and for mosaics, the
+// second one makes once the first one is done. Where the other worker cannot read the memory of the GPU that decodes a
+// camera with one node, its frames come through host memory from the next key frame on, and it goes over then; they
+// come in the GPU's again when it is where that can be read.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "app/supervisor/answers.h"
@@ -65,13 +67,14 @@ class Moves {
   void take_frames_where_they_were(Camera& camera);
   void follow_waiting();
   void give_up(Camera& camera, CameraMove& move, const std::string& why);
-  [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker) const;
+  [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker, std::optional<unsigned> from = {}) const;
   template <typename Do>
-  void for_each_input(Camera& camera, const Do& act);
+  void for_each_input(Camera& camera, const CameraNode& node, const Do& act);
   void on_death_of_old(Camera& camera);
   void on_death_of_new(Camera& camera);
   void complete(Camera& camera);
   void correct_recalled(Camera& camera, const CameraNode& from);
+  void take_edges(Camera& camera, const CameraMove& move, messages::GoOn& go_on);
   static void require_readers(Camera& camera);
   void drop_new_node(Camera& camera);
   void remove_node(Camera& camera, NodeId node, unsigned worker);

@@ -47,20 +47,16 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   if (!edge.newest) return;
   CameraEdge::Ring& ring = *edge.newest;
   std::vector<EdgeReader*> seated;
-  bool tiled = false;
   for (EdgeReader& reader : readers) {
-    const CameraNode* const node = ready_for_ring(camera, reader);
-    if (node == nullptr) continue;
+    if (!is_ready_for_ring(camera, reader)) continue;
     edge.end_seat(reader);
     if (!writer_lives(camera, edge)) continue;
     if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
     if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
-    tiled = tiled || node->tile;
     seated.push_back(&reader);
   }
   if (seated.empty()) return;
   camera.require_readers(edge);
-  if (!edge.cell && tiled) ring.observer.keep_together(edge.seats());
   for (EdgeReader* const reader : seated) {
     const Camera& owner = *rig_.cameras.find(reader->node);
     reader->sent.add();
@@ -72,13 +68,11 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   }
 }
 
-// Its node, if that can be sent one.
-const CameraNode* RingRouter::ready_for_ring(const Camera& camera, const EdgeReader& reader) {
+bool RingRouter::is_ready_for_ring(const Camera& camera, const EdgeReader& reader) {
   const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
-  if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return nullptr;
+  if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return false;
   const CameraNode& node = owner->node(reader.node);
-  if (owner->is_held_back(node.id)) return nullptr;
-  return !node.done && processes_.worker(node.worker).child ? &node : nullptr;
+  return !owner->is_held_back(node.id) && !node.done && processes_.worker(node.worker).child;
 }
 
 // Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.

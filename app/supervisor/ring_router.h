@@ -48,7 +48,7 @@ class RingRouter {
 
  private:
   void offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> readers);
-  const CameraNode* ready_for_ring(const Camera& camera, const EdgeReader& reader);
+  bool is_ready_for_ring(const Camera& camera, const EdgeReader& reader);
   void renew(const Camera& camera, const CameraEdge& edge, const std::string& why);
   bool writer_lives(const Camera& camera, const CameraEdge& edge);
   void pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring);

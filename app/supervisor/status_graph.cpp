@@ -28,10 +28,11 @@ GraphStream stream_of(const Output& output, std::size_t first) {
 GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
   if (!id) return {.kind = Kind::source, .name = camera.name(), .process = "source"};
   const CameraNode& node = camera.node(*id);
-  const auto place = static_cast<unsigned>(&node - camera.nodes.data());
+  const auto planned = camera.planned_nodes();
+  const auto place = static_cast<unsigned>(std::ranges::find(planned, &node) - planned.begin());
   return {.kind = Kind::node,
           .name = camera.name(),
-          .stage = camera.nodes.size() > 1 && !camera.move ? place + 1 : 0,
+          .stage = planned.size() > 1 ? place + 1 : 0,
           .process = fmt::format("worker {}", node.worker),
           .gpu = node.gpu,
           .cells = static_cast<unsigned>(camera.cells.size())};

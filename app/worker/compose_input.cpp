@@ -219,7 +219,7 @@ void ComposeInput::skip(DropCause cause, std::uint64_t ticks) { counter(clock_.s
 
 void ComposeInput::compose(FrameTaker& taker) {
   const Due due = next_tick();
-  switch (taker.turn_of(due.tick + 1, media_time_of(due.tick))) {
+  switch (taker.turn_of(due.tick + 1, media_time_of(due.tick), 0)) {
     case FrameTaker::Turn::own:
       note(due, due.tick + 1);
       return make(due.tick, taker);
@@ -254,6 +254,7 @@ void ComposeInput::make(std::uint64_t tick, FrameTaker& taker) {
   times.capture_utc = utc_now_ns() - (now_ns() - times.arrival);
   times.decoded = times.published = now_ns();
   lease.number = lease.source_number = tick + 1;
+  if (rehearses_) return taker.rehearse(nullptr, lease, {rate_, 0}, 0, tick + 1);
   taker.take(nullptr, std::move(lease), {rate_, 0});
 }
 

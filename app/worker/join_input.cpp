@@ -20,7 +20,7 @@ constexpr auto room_interval = std::chrono::seconds(1);  // between two looks wh
 
 JoinInput::JoinInput(std::string name, const std::vector<EdgeId>& edges, const messages::Join& asked,
                      const ReaderQueue& queue, const RigPage& page, NodePlace& place)
-    : name_(std::move(name)), filters_(asked.filters), assembly_(place) {
+    : name_(std::move(name)), filters_(asked.filters), queue_size_(queue.size), assembly_(place) {
   const TilePart::Events events{
       [this](const InputRing& ring) { expect(ring); },
       [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); }};
@@ -55,9 +55,12 @@ TilePart* JoinInput::first() {
 
 void JoinInput::run(FrameTaker& taker) {
   taker_ = &taker;
-  while (!is_abandoned()) {
+  while (!is_abandoned() && !leaves_) {
     taker.beat();
-    for (const auto& part : parts_) part->receive(Clock::now());
+    for (const auto& part : parts_) {
+      part->set_heed(taker.heed());
+      part->receive(Clock::now());
+    }
     if (TilePart* const oldest = first()) {
       settle(*oldest->next(), *oldest, taker);
     } else if (is_over()) {
@@ -66,6 +69,8 @@ void JoinInput::run(FrameTaker& taker) {
       wait_for_any(taker);
     }
   }
+  if (!leaves_) return;
+  for (const auto& part : parts_) part->leave();
 }
 
 void JoinInput::wait(TilePart& part, FrameTaker& taker) {
@@ -84,20 +89,20 @@ void JoinInput::wait_for_any(FrameTaker& taker) {
 void JoinInput::settle(std::uint64_t number, TilePart& has_it, FrameTaker& taker) {
   if (std::exchange(awaited_, number) != number) awaited_since_ = Clock::now();
   describe(has_it.input(), has_it.lease().frame.view.format);
-  if (!made_) return give_up(number, DropCause::part_missing, taker);
+  if (!made_) return give_up(has_it, DropCause::part_missing, taker);
   const std::size_t parts = std::min(made_->parts.rows.size(), parts_.size());
   for (std::size_t i = 0; i < parts; ++i) {
     TilePart& part = *parts_[i];
     if (part.next() == number) continue;
     if (part.is_missing(number) || part.give_up(number, awaited_since_))
-      return give_up(number, DropCause::part_missing, taker);
+      return give_up(has_it, DropCause::part_missing, taker);
     return wait(part, taker);
   }
   if (!agree(parts)) {
     spdlog::warn("{}: the parts of a frame are not of one source; it is dropped", name_);
-    return give_up(number, DropCause::part_missing, taker);
+    return give_up(has_it, DropCause::part_missing, taker);
   }
-  if (!get_ready(taker)) return give_up(number, DropCause::no_gpu_memory, taker);
+  if (!get_ready(taker)) return give_up(has_it, DropCause::no_gpu_memory, taker);
   join(taker);
 }
 
@@ -108,9 +113,17 @@ void JoinInput::expect(const InputRing& ring) {
   if (made_) get_ready(*taker_);
 }
 
-void JoinInput::give_up(std::uint64_t number, DropCause cause, FrameTaker& taker) {
+// Whose it is, is asked when it is known what becomes of it: an older one may come until then.
+void JoinInput::give_up(const TilePart& has_it, DropCause cause, FrameTaker& taker) {
+  const std::uint64_t number = *has_it.next();
+  const FrameTaker::Turn turn = taker.turn_of(number, has_it.lease().times.media_time, 0);
+  if (turn == FrameTaker::Turn::others) return;
+  pass(number);
+  if (turn == FrameTaker::Turn::own) taker.give_up(number, cause);
+}
+
+void JoinInput::pass(std::uint64_t number) {
   for (const auto& part : parts_) part->pass(number);
-  taker.give_up(number, cause);
 }
 
 // `part`: the format of a part of the frame. Where sources follow one another, frames of both may be asked for in turn.
@@ -164,17 +177,25 @@ bool JoinInput::agree(std::size_t parts) const {
 
 void JoinInput::join(FrameTaker& taker) {
   failpoint("stage.frame", name_);
-  const std::uint64_t number = *parts_.front()->next();
-  if (made_->parts.rows.size() > 1) {
-    assemble(taker);
+  TilePart& first = *parts_.front();
+  const std::uint64_t number = *first.next();
+  const FrameTaker::Turn turn = taker.turn_of(number, first.lease().times.media_time, 0);
+  if (turn == FrameTaker::Turn::others) return;
+  const bool is_tiled = made_->parts.rows.size() > 1;
+  RingInUse* const ring = is_tiled ? nullptr : &first.ring();
+  FrameRingReader::Lease lease = is_tiled ? assemble(taker) : std::exchange(first.lease(), {});
+  if (turn == FrameTaker::Turn::rehearsal) {
+    if (lease.frame.owner != nullptr) taker.rehearse(ring, lease, made_->as_source, 0, number + queue_size_);
+  } else if (lease.frame.owner != nullptr) {
+    taker.take(ring, std::move(lease), made_->as_source);
   } else {
-    TilePart& only = *parts_.front();
-    taker.take(&only.ring(), std::exchange(only.lease(), {}), made_->as_source);
+    taker.give_up(number, DropCause::part_missing);
   }
-  for (const auto& part : parts_) part->pass(number);
+  pass(number);
 }
 
-void JoinInput::assemble(FrameTaker& taker) {
+// Without a frame where a tile died before its part was complete.
+FrameRingReader::Lease JoinInput::assemble(FrameTaker& taker) {
   FrameRingReader::Lease whole = parts_.front()->lease();
   whole.frame = {};
   FrameMetadata metadata = parts_.front()->lease().frame.metadata;  // each tile found the same
@@ -185,10 +206,11 @@ void JoinInput::assemble(FrameTaker& taker) {
     whole.times.filter_cost = std::max(whole.times.filter_cost, part.lease().times.filter_cost);
     complete = complete && assembly_.add(i, part.ring(), part.lease(), [&] { taker.beat(); });
   }
-  whole.frame = assembly_.finish();
+  FrameRef frame = assembly_.finish();
+  if (!complete) return whole;
+  whole.frame = std::move(frame);
   whole.frame.metadata = metadata;
-  if (!complete) return taker.give_up(whole.source_number, DropCause::part_missing);
-  taker.take(nullptr, std::move(whole), made_->as_source);
+  return whole;
 }
 
 }  // namespace campipe

@@ -35,6 +35,7 @@ class JoinInput final : public NodeInput {
   void finish() override;
   void abandon() override;
   void run(FrameTaker& taker) override;
+  void leave() override { leaves_ = true; }
   [[nodiscard]] bool is_abandoned() const override { return parts_.front()->rings().is_abandoned(); }
 
  private:
@@ -52,16 +53,18 @@ class JoinInput final : public NodeInput {
   void settle(std::uint64_t number, TilePart& has_it, FrameTaker& taker);
   void wait(TilePart& part, FrameTaker& taker);
   void wait_for_any(FrameTaker& taker);
-  void give_up(std::uint64_t number, DropCause cause, FrameTaker& taker);
+  void give_up(const TilePart& has_it, DropCause cause, FrameTaker& taker);
+  void pass(std::uint64_t number);
   void expect(const InputRing& ring);
   void describe(const InputRing& ring, const FrameFormat& part);
   bool get_ready(FrameTaker& taker);
   [[nodiscard]] bool agree(std::size_t parts) const;
   void join(FrameTaker& taker);
-  void assemble(FrameTaker& taker);
+  FrameRingReader::Lease assemble(FrameTaker& taker);
 
   std::string name_;
   std::vector<FilterConfig> filters_;
+  unsigned queue_size_;
   std::vector<std::unique_ptr<TilePart>> parts_;  // by tile
   FrameTaker* taker_ = nullptr;
   FrameAssembly assembly_;
@@ -69,6 +72,7 @@ class JoinInput final : public NodeInput {
   std::optional<Clock::time_point> try_again_;  // the GPU had no room
   std::uint64_t awaited_ = 0;                   // the frame that waits for parts,
   Clock::time_point awaited_since_;             // and since when
+  bool leaves_ = false;
 };
 
 }  // namespace campipe

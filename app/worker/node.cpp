@@ -19,12 +19,13 @@ constexpr auto motion_settles = std::chrono::milliseconds(1500);  // stages/filt
 
 // What its filters must have seen before what they find counts.
 std::chrono::nanoseconds settling_of(const messages::RunNode& node) {
-  for (const messages::EncodedOutput& output : node.outputs) {
-    for (const FilterConfig& filter : output.config.filters) {
-      if (filter.name == "motion") return motion_settles;
-    }
-  }
-  return std::chrono::nanoseconds(0);
+  const auto has_motion = [](const std::vector<FilterConfig>& filters) {
+    return std::ranges::find(filters, "motion", &FilterConfig::name) != filters.end();
+  };
+  const bool settles =
+      std::ranges::any_of(node.outputs, [&](const auto& output) { return has_motion(output.config.filters); }) ||
+      std::ranges::any_of(node.edges, [&](const auto& edge) { return has_motion(edge.filters); });
+  return settles ? motion_settles : std::chrono::nanoseconds(0);
 }
 
 }  // namespace
@@ -32,6 +33,7 @@ std::chrono::nanoseconds settling_of(const messages::RunNode& node) {
 Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& page, const OutputEvents& events,
            const std::function<void()>& on_done, std::shared_ptr<HandOver> takes_over)
     : name_(asked.name),
+      joins_(asked.join.has_value()),
       page_(page),
       node_(page.node(asked.node, page.own())),
       events_(events),
@@ -42,9 +44,16 @@ Node::Node(const messages::RunNode& asked, const Device& gpu, const RigPage& pag
   events_.abandoned = [this] { return input_->is_abandoned(); };
   if (takes_over) {
     takes_over_ = std::make_unique<TakesOver>(std::move(takes_over), settling_of(asked));
-    events_.on_failed = [this, failed = events.on_failed](OutputId output, const std::string& reason) {
-      if (takes_over_ && !takes_over_->is_live() && takes_over_->cancel()) return events_.on_not_ready(reason);
-      failed(output, reason);
+    const auto gives_up = [this](const std::string& reason) {
+      const bool cancels = takes_over_ && !takes_over_->is_live() && takes_over_->cancel();
+      if (cancels) events_.on_not_ready(reason);
+      return cancels;
+    };
+    events_.on_failed = [gives_up, failed = events.on_failed](OutputId output, const std::string& reason) {
+      if (!gives_up(reason)) failed(output, reason);
+    };
+    events_.on_edge_failed = [gives_up, failed = events.on_edge_failed](EdgeId edge, const std::string& reason) {
+      if (!gives_up(reason)) failed(edge, reason);
     };
   }
   make_outputs(asked);
@@ -200,13 +209,6 @@ void Node::give_up(std::uint64_t source_number, DropCause cause) {
 
 // Each output has a copy of the lease, and the slot goes back when the last one is done with it.
 void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) {
-  obey();
-  // An input that makes frames itself has asked whose this one is.
-  const bool rehearses = takes_over_ && !takes_over_->is_live();
-  Turn turn = rehearses ? Turn::rehearsal : Turn::own;
-  if (ring != nullptr) turn = turn_of(lease.number, lease.times.media_time, ring->reader.taken());
-  if (turn == Turn::rehearsal) return rehearse(ring, lease, source);
-  if (turn == Turn::others) return;
   for (std::size_t i = 0; i + 1 < outputs_.size(); ++i) {
     outputs_[i]->process(ring, lease, source);
     beat();
@@ -215,12 +217,8 @@ void Node::take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput:
   if (takes_over_) wait_to_go_on();
 }
 
-FrameTaker::Turn Node::turn_of(std::uint64_t number, std::int64_t media_time) {
-  obey();
-  return turn_of(number, media_time, 0);
-}
-
 FrameTaker::Turn Node::turn_of(std::uint64_t number, std::int64_t media_time, std::uint64_t taken) {
+  obey();
   const Turn turn = takes_over_ ? turn_in_taking_over(number) : Turn::own;
   if (turn == Turn::own && gives_over_ && gives_away(number, media_time, taken)) return Turn::others;
   return turn;
@@ -238,6 +236,12 @@ bool Node::gives_away(std::uint64_t number, std::int64_t media_time, std::uint64
   return true;
 }
 
+// Only packets can wait in memory. Where a join's frames begin to be its own, the other one has to have counted its
+// own.
+bool Node::waits_to_go_on() const {
+  return joins_ || !ring_outputs_.empty() || std::ranges::any_of(renditions_, &Rendition::waits_to_go_on);
+}
+
 bool Node::keep_waiting() {
   beat();
   obey();
@@ -251,8 +255,7 @@ FrameTaker::Turn Node::turn_in_taking_over(std::uint64_t number) {
   if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
   if (frame == TakesOver::Frame::own) {
     if (!was_live) go_live();
-    const bool waits = std::ranges::any_of(renditions_, &Rendition::waits_to_go_on);
-    if (!waits || wait_until_it_goes_on()) {
+    if (!waits_to_go_on() || wait_until_it_goes_on()) {
       if (goes_on_) finish_move();
       return Turn::own;
     }
@@ -262,26 +265,24 @@ FrameTaker::Turn Node::turn_in_taking_over(std::uint64_t number) {
 }
 
 // A mosaic is shown nothing before the work is the node's own.
-void Node::rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source) {
+void Node::rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source,
+                    std::uint64_t taken, std::uint64_t newest) {
   bool all_ready = true;
-  for (Rendition* const output : renditions_) {
+  for (const auto& output : outputs_) {
     output->rehearse(ring, lease, source);
     all_ready = all_ready && output->is_ready();
     beat();
   }
-  const std::uint64_t taken = ring != nullptr ? ring->reader.taken() : 0;
   if (!takes_over_->rehearsed(lease.times.pts, taken) || !all_ready) return;
   // What came while it opened its encoders may have been taken back from its queue. From here on it is waited for.
-  if (ring != nullptr) ring->reader.set_heed(FrameRingReader::Heed::awaited);
-  const std::uint64_t published = ring != nullptr ? ring->ring.published() : 0;
-  takes_over_->get_ready(std::max(lease.number, published));
+  if (std::exchange(is_heeded_, true)) takes_over_->get_ready(newest);
 }
 
 // During a move a moment in which one of the two nodes is held up must cost no frame, with the policy drop either:
 // where a worker opens an encoder, others on its cores or its GPU stand still for some time.
 FrameRingReader::Heed Node::heed() {
   using Heed = FrameRingReader::Heed;
-  if (takes_over_) return takes_over_->rehearses() ? Heed::unheeded : Heed::awaited;
+  if (takes_over_) return is_heeded_ ? Heed::awaited : Heed::unheeded;
   const bool gives_over = gives_over_ && !gives_over_->is_cancelled();
   return gives_over || Clock::now() < catches_up_until_ ? Heed::awaited : Heed::usual;
 }
@@ -294,6 +295,7 @@ void Node::finish_move() {
 void Node::go_live() {
   failpoint("hand_over.live", name_);
   input_->go_live(takes_over_->boundary().value_or(0));
+  for (RingOutput* const output : ring_outputs_) output->go_live({});
   for (unsigned i = 0; i < renditions_.size(); ++i) renditions_[i]->go_live(takes_over_->carried(i));
 }
 
@@ -325,7 +327,11 @@ void Node::obey(const messages::GoOn& from) {
   failpoint("hand_over.going_on", name_);
   for (const messages::GoOn::Output& output : from.outputs) {
     const auto found = std::ranges::find(renditions_, output.output, &Rendition::output);
-    if (found != renditions_.end()) (*found)->go_on(output);
+    if (found != renditions_.end()) (*found)->go_on(output, from.died);
+  }
+  for (const messages::GoOn::Edge& edge : from.edges) {
+    const auto found = std::ranges::find(ring_outputs_, edge.edge, &RingOutput::edge);
+    if (found != ring_outputs_.end()) (*found)->go_on(edge);
   }
   goes_on_ = true;
 }

@@ -56,18 +56,19 @@ class Node final : private FrameTaker {
   void begin(const messages::WrittenEdge& edge);
   void end(EdgeId edge);
   void run();
-  Turn turn_of(std::uint64_t number, std::int64_t media_time) override;
+  Turn turn_of(std::uint64_t number, std::int64_t media_time, std::uint64_t taken) override;
   void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) override;
   void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) override;
+  void rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source,
+                std::uint64_t taken, std::uint64_t newest) override;
   void give_up(std::uint64_t source_number, DropCause cause) override;
   FrameRingReader::Heed heed() override;
   void rest() override;
   void beat() override;
   void obey();
   void obey(const messages::GoOn& from);
-  Turn turn_of(std::uint64_t number, std::int64_t media_time, std::uint64_t taken);
   Turn turn_in_taking_over(std::uint64_t number);
-  void rehearse(RingInUse* ring, const FrameRingReader::Lease& lease, const NodeOutput::Source& source);
+  [[nodiscard]] bool waits_to_go_on() const;
   bool keep_waiting();
   void go_live();
   bool wait_until_it_goes_on();
@@ -84,6 +85,7 @@ class Node final : private FrameTaker {
   };
 
   std::string name_;  // the camera's
+  bool joins_;
   const RigPage& page_;
   NodeBlock& node_;
   OutputEvents events_;
@@ -98,6 +100,7 @@ class Node final : private FrameTaker {
   std::optional<KeyFrameGrid> grid_;       // of the first of these
   std::unique_ptr<TakesOver> takes_over_;  // until it has gone on
   std::unique_ptr<GivesOver> gives_over_;  // until that is cancelled
+  bool is_heeded_ = false;                 // while it takes over: its queue is waited for
   unsigned ahead_ = 0;                     // frames of its own that came before it could go on
   bool goes_on_ = false;
   Deadline catches_up_until_{};  // once it has gone on

@@ -33,10 +33,17 @@ class FrameTaker {
 
   // Frames of this format are expected.
   virtual void get_ready(const FrameFormat& expected, const NodeOutput::Source& source) = 0;
+  // Whose the next frame is, before anything is done about it; waits for that. To be asked once for each, in their
+  // order. `taken`: frames of the ring that were taken, with this one; 0: the frames are not those of one ring.
+  virtual Turn turn_of(std::uint64_t /*number*/, std::int64_t /*media_time*/, std::uint64_t /*taken*/) {
+    return Turn::own;
+  }
   // `ring`: as NodeOutput::process().
   virtual void take(RingInUse* ring, FrameRingReader::Lease lease, const NodeOutput::Source& source) = 0;
-  // Of an input that makes frames itself: whose the next one is, before anything is done about it; waits for that.
-  virtual Turn turn_of(std::uint64_t /*number*/, std::int64_t /*media_time*/) { return Turn::own; }
+  // One that is to be rehearsed. `taken`: as above. `newest`: no frame behind this one can be missing for the reason
+  // that nobody has waited for this node until now, as heed() says.
+  virtual void rehearse(RingInUse* /*ring*/, const FrameRingReader::Lease& /*lease*/,
+                        const NodeOutput::Source& /*source*/, std::uint64_t /*taken*/, std::uint64_t /*newest*/) {}
   // Whether the writer is to wait for it: to be asked before each frame.
   virtual FrameRingReader::Heed heed() { return FrameRingReader::Heed::usual; }
   // As NodeOutput::give_up().
@@ -70,8 +77,8 @@ class NodeInput {
   virtual void run(FrameTaker& taker) = 0;
   // Any thread.
   [[nodiscard]] virtual bool is_abandoned() const = 0;
-  // The node's thread: take no frame any more, and give up the seat. Not of one that joins.
-  virtual void leave() {}
+  // The node's thread: take no frame any more, and give up the seats.
+  virtual void leave() = 0;
   // Likewise, of one that makes frames itself and has rehearsed: from that one on they are its own.
   virtual void go_live(std::uint64_t /*number*/) {}
 

@@ -66,6 +66,11 @@ void NodeOutput::go_live(const HandOver::Due& due) {
   rate_.go_on(due.rate);
 }
 
+void NodeOutput::account_from(std::uint64_t made, bool died) {
+  resolved_ = made + sum(about_.dropped);
+  resumes_ = died;
+}
+
 void NodeOutput::process_counted(RingInUse* ring, FrameRingReader::Lease& lease, const Source& source) {
   if (about_.failed) return count(about_.after_failure);
   if (!is_wanted()) return count(DropCause::unwatched);

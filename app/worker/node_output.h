@@ -56,6 +56,9 @@ class NodeOutput {
   [[nodiscard]] bool is_ready() { return about_.failed || ready_ || !is_wanted(); }
   // From now on frames are its own: it goes on with what was due.
   virtual void go_live(const HandOver::Due& due);
+  // Then, of a join: `made` frames came of those that are accounted for. `died`: what else the node before had in hands
+  // is lost.
+  void account_from(std::uint64_t made, bool died);
   [[nodiscard]] virtual HandOver::Due due() const { return {rate_.due(), {}}; }
 
   // To be called at least every 100 ms while no frame comes.

@@ -24,9 +24,8 @@ std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
 }
 
 // Packets of frames that came: not of those that were encoded again.
-std::uint64_t frames_made(const messages::EncodedOutput& output, const RigPage& page) {
-  const std::uint64_t repeated = page.encode(output.output, page.own()).counters.of(Counter::repeated);
-  return output.base - std::min(output.base, repeated);
+std::uint64_t frames_made(std::uint64_t packets, const EncodeBlock& block) {
+  return packets - std::min(packets, block.counters.of(Counter::repeated));
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ Rendition::Rendition(const messages::EncodedOutput& output, const RigPage& page,
                   .dropped = page.encode(output.output, page.own()).dropped,
                   .after_failure = DropCause::encoder_failed,
                   .failed = output.failed,
-                  .made = frames_made(output, page),
+                  .made = frames_made(output.base, page.encode(output.output, page.own())),
                   .is_joined = output.joined,
                   .rehearses = output.waits},
                  events, place),
@@ -121,7 +120,8 @@ HandOver::Due Rendition::due() const {
   return due;
 }
 
-void Rendition::go_on(const messages::GoOn::Output& from) {
+void Rendition::go_on(const messages::GoOn::Output& from, bool died) {
+  account_from(frames_made(from.base, block_), died);
   if (from.failed) {
     set_failed();
     stream_.fail();

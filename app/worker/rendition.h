@@ -38,7 +38,7 @@ class Rendition final : public NodeOutput, private GroupGate::Stream {
   void go_live(const HandOver::Due& due) override;
   [[nodiscard]] HandOver::Due due() const override;
   // Of one that has gone live: the packets of the node before are complete.
-  void go_on(const messages::GoOn::Output& from);
+  void go_on(const messages::GoOn::Output& from, bool died);
   // Of one whose frames have gone over to another node; before finish().
   void hand_over();
   // Of one that takes over: nothing is to come to it before go_on().

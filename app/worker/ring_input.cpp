@@ -55,7 +55,7 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
     if (next == FrameRingReader::Next::frame) {
       failpoint("stage.frame", name_);
       edge_.queue.record(now_ns() - lease.times.published);
-      taker.take(&use, std::move(lease), source);
+      hand_on(use, std::move(lease), source, taker);
     } else if (next == FrameRingReader::Next::broken) {
       spdlog::error("{}: its frame ring is damaged; it is abandoned", name_);
       return accuse(edge_.accusation, Accused::other_end);
@@ -65,6 +65,19 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
       taker.rest();
     }
     if (leaves_) return use.reader.leave();
+  }
+}
+
+void RingInput::hand_on(RingInUse& ring, FrameRingReader::Lease lease, const NodeOutput::Source& source,
+                        FrameTaker& taker) {
+  const std::uint64_t taken = ring.reader.taken();
+  switch (taker.turn_of(lease.number, lease.times.media_time, taken)) {
+    case FrameTaker::Turn::own:
+      return taker.take(&ring, std::move(lease), source);
+    case FrameTaker::Turn::rehearsal:
+      return taker.rehearse(&ring, lease, source, taken, ring.ring.published());
+    case FrameTaker::Turn::others:
+      return;
   }
 }
 

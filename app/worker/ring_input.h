@@ -29,6 +29,8 @@ class RingInput final : public NodeInput {
  private:
   std::optional<InputRing> next_ring(FrameTaker& taker);
   void drain(const InputRing& ring, FrameTaker& taker);
+  static void hand_on(RingInUse& ring, FrameRingReader::Lease lease, const NodeOutput::Source& source,
+                      FrameTaker& taker);
 
   std::string name_;
   ReaderQueue queue_;

@@ -25,7 +25,8 @@ RingOutput::RingOutput(const messages::WrittenEdge& edge, const ReaderQueue& que
                   .rate = edge.rate,
                   .dropped = page.edge_writer(edge.edge, page.own()).unpublished,
                   .after_failure = DropCause::filter_failed,
-                  .failed = edge.failed},
+                  .failed = edge.failed,
+                  .rehearses = edge.waits},
                  events, place),
       edge_(edge),
       queue_(queue),
@@ -38,7 +39,19 @@ void RingOutput::rest() {
 void RingOutput::make_ready(const Ready& wanted) {
   nothing_ = false;
   const Made made = edge_.tile ? configure_tile(wanted, *edge_.tile) : configure(wanted);
-  if (!nothing_ && (!ring_ || made_ != made)) open(made);
+  if (nothing_) return;
+  if (edge_.waits) {
+    made_ = made;
+  } else if (!ring_ || made_ != made) {
+    open(made);
+  }
+}
+
+void RingOutput::go_on(const messages::GoOn::Edge& from) {
+  edge_.waits = false;
+  edge_.epoch = from.epoch;
+  edge_.base = from.base;
+  if (from.failed) set_failed();
 }
 
 RingOutput::Made RingOutput::configure(const Ready& wanted) {
@@ -139,7 +152,8 @@ std::optional<FrameRef> RingOutput::run_filters(RingInUse* ring, FrameRingReader
     count(DropCause::unwatched);
     return std::nullopt;
   }
-  if (std::exchange(renew_, false) || ring_->exhausted()) open(Made(made_));
+  if (edge_.waits) return filters().process(ring, lease, events().beat, nullptr);  // a rehearsal
+  if (std::exchange(renew_, false) || !ring_ || ring_->exhausted()) open(Made(made_));
   if (!wait_for_room()) {
     count(DropCause::worker_lost);
     return std::nullopt;

@@ -38,6 +38,8 @@ class RingOutput final : public NodeOutput {
   [[nodiscard]] EdgeId edge() const { return edge_.edge; }
   // The next frame begins a ring of the next epoch.
   void renew() { renew_ = true; }
+  // Of one that has gone live: the ring of the node before has all its frames.
+  void go_on(const messages::GoOn::Edge& from);
 
  private:
   void make_ready(const Ready& wanted) override;

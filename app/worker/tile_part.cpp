@@ -42,6 +42,18 @@ void TilePart::sign() {
   late_ = false;
 }
 
+void TilePart::set_heed(FrameRingReader::Heed heed) {
+  heed_ = heed;
+  if (use_) use_->reader.set_heed(heed);
+}
+
+void TilePart::leave() {
+  lease_.reset();
+  if (!use_) return;
+  use_->reader.leave();
+  close();
+}
+
 void TilePart::receive(Deadline deadline) {
   while (!lease_ && (use_ || open(deadline))) {
     FrameRingReader::Lease lease;
@@ -81,6 +93,7 @@ bool TilePart::open(Deadline deadline) {
   if (!input_) return false;
   events_.on_ring(*input_);
   use_.emplace(RingInUse{FrameRingReader(input_->memory, input_->reader), FrameRingObserver(input_->memory)});
+  use_->reader.set_heed(heed_);
   use_->reader.attach(queue_.policy == DropPolicy::block, queue_.size);
   resolved_ = passed_;  // what another writer claimed is nothing to go by
   sign();

@@ -35,12 +35,15 @@ class TilePart {
   [[nodiscard]] RingQueue<InputRing>& rings() { return rings_; }
   void accuse_writer() { accuse(edge_.accusation, Accused::other_end); }
 
+  // Whether its writer is to wait for this reader.
+  void set_heed(FrameRingReader::Heed heed);
   // Takes the next frame, unless there is one, waiting until `deadline` or for a sign.
   void receive(Deadline deadline);
   // The source number of the next frame; none: it has not come.
   [[nodiscard]] std::optional<std::uint64_t> next() const;
   // Of the next frame.
   [[nodiscard]] FrameRingReader::Lease& lease() { return *lease_; }
+  [[nodiscard]] const FrameRingReader::Lease& lease() const { return *lease_; }
   [[nodiscard]] RingInUse& ring() { return *use_; }
   [[nodiscard]] const InputRing& input() const { return *input_; }
 
@@ -50,6 +53,8 @@ class TilePart {
   void pass(std::uint64_t number);
   // It has been waited for since `since` at least, and without a sign for long enough: it is late from now on.
   bool give_up(std::uint64_t number, Clock::time_point since);
+  // Takes nothing any more.
+  void leave();
   // There is a ring, and frames wait for what it brings.
   [[nodiscard]] bool is_awaited() const { return use_.has_value() && !late_; }
   // No ring will come.
@@ -73,6 +78,7 @@ class TilePart {
   std::optional<InputRing> input_;
   std::optional<RingInUse> use_;
   std::optional<FrameRingReader::Lease> lease_;
+  FrameRingReader::Heed heed_ = FrameRingReader::Heed::usual;
   std::uint64_t resolved_ = 0;  // of the writer of the newest ring, as far as has been seen
   std::uint64_t passed_ = 0;
   std::uint64_t frames_;       // of the source, when this began

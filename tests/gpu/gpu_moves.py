@@ -1,8 +1,9 @@
 """Section moves of tools/gpu-check: cameras are moved from GPU to GPU and back, a hundred times, while they are recorded
-and read by RTSP; then a mosaic from GPU to GPU, and a camera from its GPU to the CPU. No frame is lost or comes twice, and all
-are a frame apart."""
+and read by RTSP; then a mosaic from GPU to GPU, and a camera from its GPU to the CPU; then stages, tiles and a join from GPU to
+GPU. No frame is lost or comes twice, and all are a frame apart."""
 
 import json
+import random
 import re
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from gpu_watching import ask_as_owner, free_port
 
 MOVES = 100
 OTHER_MOVES = 3  # rounds
+PART_MOVES = 24
 CAMERAS = "abcd"
 LONGEST_GAP = 0.1  # s between two packets at a reader
 
@@ -62,9 +64,10 @@ def uneven(check, file):
 
 
 class MovedRig:
-    """`more`: the GPUs of further cameras, by name; `mosaics`: as in a configuration."""
+    """`more`: the GPUs of further cameras, by name; `placed`: placements of such ones, which denoise and sharpen; `mosaics`: as
+    in a configuration."""
 
-    def __init__(self, check, names=CAMERAS, more=None, mosaics=None):
+    def __init__(self, check, names=CAMERAS, more=None, mosaics=None, placed=None):
         self.state = Path(tempfile.mkdtemp(prefix="state-", dir=check.folder))
         self.base = f"http://127.0.0.1:{free_port()}"
         self.rtsp = f"127.0.0.1:{free_port()}"
@@ -76,6 +79,9 @@ class MovedRig:
             defaults["filters"] = []
             for camera in cameras.values():
                 camera |= {"source": f"test://pattern?width=320&height=240&rate={RATE}", "gpu": "cpu"}
+        for name, placement in (placed or {}).items():
+            cameras[name] = {"source": next(iter(cameras.values()))["source"] if check.cpu else clips[1], "placement": placement,
+                             "filters": ["denoise", "sharpen"]}
         self.config = config_of(cameras, pace="realtime", loop=True, drop_policy="drop", **defaults)
         self.config |= {"http_address": self.base.removeprefix("http://"), "rtsp_address": self.rtsp}
         if check.cpu:
@@ -83,10 +89,11 @@ class MovedRig:
         if mosaics:
             self.config["mosaics"] = mosaics
 
-    def move(self, camera, worker):
-        """Why it was not moved; empty: it was."""
+    def move(self, camera, worker, part=None):
+        """Why it was not moved; empty: it was. `part`: of several, the worker that it is in."""
         try:
-            answer = ask_as_owner(self.base, self.state, f"cameras/{camera}/move", {"worker": worker})
+            body = {"worker": worker} | ({} if part is None else {"from": part})
+            answer = ask_as_owner(self.base, self.state, f"cameras/{camera}/move", body)
             return "" if answer == {"worker": worker} else "another answer"
         except urllib.error.HTTPError as error:
             return error.read().decode()
@@ -125,10 +132,58 @@ def other_moves(check):
                  f"{4 * OTHER_MOVES}, nothing lost")
 
 
+def part_moves(check):
+    """Of a camera by stage and one by tile, whichever part, to whichever worker on a GPU."""
+    workers = 2 if check.cpu else len(check.gpus)
+    at = [f"cpu:{n}" if check.cpu else n for n in range(2)]
+    placed = {"stages": {"decode": "cpu" if check.cpu else 0, "filter": [at[0], at[1]], "encode": at[1]},
+              "tiles": {"tiles": at, "encode": at[0]}}
+    # One camera on each GPU, which must notice nothing; on the CPU, one.
+    beside = {f"beside{n}": "cpu" if check.cpu else n for n in range(1 if check.cpu else workers)}
+    moved = MovedRig(check, "", beside, placed=placed)
+    if check.cpu:
+        moved.config["workers"] = {"count": workers}
+    places = {"stages": [0, 1], "tiles": [0, 1, 0]}
+    names = [*beside, *placed]
+    before = [] if check.cpu else memory_used()
+    chance = random.Random(1)
+    problems, number, took = [], 0, []
+    with Rig(check.programs, check.folder, moved.config, STATE_DIRECTORY=str(moved.state)) as rig:
+        rig.wait_for_groups(names, 4, 60)
+        for name in ["stages", "tiles"] * (PART_MOVES // 2):
+            part = chance.choice(places[name])
+            worker = chance.choice([one for one in range(workers) if one != part])
+            begin = time.monotonic()
+            why = moved.move(name, worker, part)
+            took.append(time.monotonic() - begin)
+            if why:
+                problems.append(f"{name}, {part} to {worker}: {why}")
+                continue
+            number += 1
+            places[name][places[name].index(part)] = worker
+        rig.wait_for_groups(names, 4, 30)
+        report = rig.end()
+        log = rig.log()
+        check.log("moves of parts", f"{json.dumps(report, indent=1)}\n{log}")
+        problems.append(check_accounting(report))
+        for name in names:
+            frames, odd = uneven(check, rig.file(f"{name}.mp4"))
+            lost = report["cameras"][name]["frames"]["dropped"]
+            if odd or sum(lost.values()) or len(list(rig.folder.glob(f"{name}*.mp4"))) != 1:
+                problems.append(f"{name}: {frames} frames, {lost} lost, {odd} not a frame apart")
+    problems = "; ".join(filter(None, problems))
+    good = f"{number} moves, nothing lost, {statistics.median(took):.2f} s each (at most {max(took):.2f})"
+    check.expect("stages, tiles, a join", not problems, problems[:150] or good, f"{PART_MOVES}, nothing lost")
+    if not check.cpu:
+        difference = memory_returned(before)
+        check.expect("memory after these", abs(difference) <= TOLERANCE, f"{difference:+d} MiB", AS_BEFORE)
+
+
 def moves(check):
     check.step("moves between GPUs", lambda: moves_between_gpus(check))
     if check.cpu or len(check.gpus) > 1:
         check.step("other moves", lambda: other_moves(check), needs=60)
+        check.step("moves of parts", lambda: part_moves(check), needs=60)
 
 
 def moves_between_gpus(check):

@@ -34,7 +34,8 @@ class MoveRig {
             std::to_string(rtsp_port_) + "\"\nworkers: {count: 3}\ndefaults:\n  gpu: cpu\n  drop_policy: " + policy +
             "\n  queue_size: 32\n  encode: {gop: 1s, bitrate: 1M, options: {sc_threshold: 0}}\n"
             "  source: \"test://pattern?width=320&height=240&rate=25\"\ncameras:\n" +
-            camera("a", keys) + camera("b") + camera("c"),
+            camera("a", keys) + camera("b", "    placement: {encode: \"cpu:1\"}\n") +
+            camera("c", "    placement: {encode: \"cpu:2\"}\n"),
         options);
   }
 
@@ -45,11 +46,19 @@ class MoveRig {
 
   // Something more of each is in its file.
   void wait_for_flow() {
-    for (const char* name : {"a.mp4", "b.mp4", "c.mp4"})
-      ASSERT_TRUE(rig_->wait_for_growth(name, rig_->size(name) + 2000)) << name << '\n' << log();
+    for (const char* name : {"a.mp4", "b.mp4", "c.mp4"}) ASSERT_TRUE(flows(name)) << name << '\n' << log();
+  }
+  [[nodiscard]] bool flows(const std::string& file) const {
+    return rig_->wait_for_growth(file, rig_->size(file) + 2000);
   }
   [[nodiscard]] Answer move(const std::string& camera, unsigned worker) const {
     return move_in(*rig_, port_, camera, worker);
+  }
+  // Of a camera by stage or by tile.
+  [[nodiscard]] Answer move_part(const std::string& camera, unsigned from, unsigned to) const {
+    return ask({"move", camera, std::to_string(to), "--from", std::to_string(from), "--url",
+                "http://127.0.0.1:" + std::to_string(port_), "--token-file",
+                rig_->file("state/token-" + std::to_string(port_)).string()});
   }
   [[nodiscard]] nlohmann::json status_of(const std::string& camera) const {
     return nlohmann::json::parse(ask_http("GET /api/v1/cameras/" + camera).body);
@@ -60,10 +69,14 @@ class MoveRig {
   }
 
   // Ends it; all that must hold of any rig with a move.
-  void end() {
+  void end_with_losses() {
     rig_->signal(SIGINT);
     ASSERT_EQ(rig_->wait(), 0) << log();
     EXPECT_EQ(check_accounting(rig_->report()), "");
+  }
+  // Likewise, where nobody has killed b's worker.
+  void end() {
+    ASSERT_NO_FATAL_FAILURE(end_with_losses());
     EXPECT_EQ(check_pattern_recording(read_video(rig_->file("b.mp4")), true), "");
     EXPECT_TRUE(rig_->camera("b").at("frames").at("dropped").empty()) << rig_->camera("b") << log();
   }

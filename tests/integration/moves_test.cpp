@@ -347,7 +347,7 @@ TEST(MovesThatAreRefused, AreThoseOfCamerasOfSeveralKinds) {
     });
     EXPECT_TRUE(so) << camera << ": " << all << rig.log();
   };
-  refuses("stages", "by stage or by tile, and such cameras are not moved; change its `placement`");
+  refuses("stages", "it is processed by stage or by tile, in the workers 0, 1: say whose part of it is to go over");
   refuses("tiles", "by stage or by tile");
   refuses("copied", "it is passed on as it comes");
   refuses("away", "it cannot be moved while no frames of it come: ");

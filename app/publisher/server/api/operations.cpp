@@ -151,20 +151,26 @@ HttpAnswer set_recording(const ApiCall& call, bool on) {
   return ask(call, messages::SetRecording{.name = call.camera, .on = on});
 }
 
+unsigned read_worker(const json& body, const char* key) {
+  const auto worker = body.find(key);
+  const bool is_number = worker != body.end() && worker->is_number_unsigned() && *worker <= most_worker;
+  if (is_number) return worker->get<unsigned>();
+  constexpr std::size_t longest_shown = 40;
+  const std::string given = worker != body.end() ? worker->dump() : "";
+  const bool is_shown = !given.empty() && given.size() <= longest_shown;
+  throw ApiError(400, fmt::format("'{}' must be the number of a worker, 0 to {}{}", key, most_worker,
+                                  is_shown ? ", not " + given : ""));
+}
+
 HttpAnswer move_camera(const ApiCall& call) {
-  constexpr std::array<std::string_view, 1> keys{"worker"};
+  constexpr std::array<std::string_view, 2> keys{"worker", "from"};
   check_parameters(call.request, nothing);
   const json body = read_body(call.request, keys);
-  const auto worker = body.find("worker");
-  const bool is_number = worker != body.end() && worker->is_number_unsigned() && *worker <= most_worker;
-  if (!is_number) {
-    constexpr std::size_t longest_shown = 40;
-    const std::string given = worker != body.end() ? worker->dump() : "";
-    const bool is_shown = !given.empty() && given.size() <= longest_shown;
-    throw ApiError(400, fmt::format("'worker' must be the number of a worker, 0 to {}{}", most_worker,
-                                    is_shown ? ", not " + given : ""));
-  }
-  return ask(call, messages::MoveCamera{.name = call.camera, .worker = worker->get<unsigned>()});
+  messages::MoveCamera asked;
+  asked.name = call.camera;
+  asked.worker = read_worker(body, "worker");
+  if (body.contains("from")) asked.from = read_worker(body, "from");
+  return ask(call, std::move(asked));
 }
 
 HttpAnswer get_history(const ApiCall& call) {

@@ -1,0 +1,136 @@
+// A part of a camera, a stage, a tile or what joins tiles, that goes over to another worker, with a worker killed or
+// stopped at every step of it: no frame comes twice, the rig goes on, and every frame is accounted for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "tests/faults/fault_rig.h"
+#include "tests/integration/move_rig.h"
+#include "tests/unit/sanitized.h"
+
+namespace campipe::test {
+namespace {
+
+constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s, and what a hang takes to be found
+
+// Of camera a: in worker `from`, and not in the target.
+struct Part {
+  std::string title;
+  std::string placement;
+  unsigned from = 0;
+};
+void PrintTo(const Part& part, std::ostream* out) { *out << part.title; }
+
+const Part first_stage{"FirstStage", "{filter: [\"cpu:0\"], encode: \"cpu:1\"}", 0};
+const Part last_stage{"LastStage", "{filter: [\"cpu:1\"], encode: \"cpu:0\"}", 0};
+const Part tile{"Tile", "{tiles: [\"cpu:0\", \"cpu:1\"], encode: \"cpu:1\"}", 0};
+const Part join{"Join", "{tiles: [\"cpu:1\", \"cpu:1\"], encode: \"cpu:0\"}", 0};
+
+std::string keys_of(const Part& part, const std::string& more = "") {
+  return "    filters: [{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}" + more +
+         "]\n    placement: " + part.placement + "\n";
+}
+
+struct Step {
+  std::string title;
+  std::string failpoint;
+  std::optional<bool> moved;  // in the end; none: by what was first
+  bool lossless = false;      // who is hit has no frame in hands
+};
+
+void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
+
+class PartKilledAt : public testing::TestWithParam<std::tuple<Part, Step, std::string>> {};
+
+void expect_whole_rig(MoveRig& moves, bool lossless, std::int64_t when) {
+  moves.end();
+  const VideoFile video = read_video(moves.rig().file("a.mp4"));
+  EXPECT_EQ(check_pattern_recording(video, lossless), "") << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+  EXPECT_FALSE(std::filesystem::exists(moves.rig().file("a-1.mp4"))) << "the recording was broken in two";
+  const auto camera = moves.rig().camera("a");
+  EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
+  EXPECT_TRUE(!lossless || camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+TEST_P(PartKilledAt, NothingComesTwiceAndAllGoesOn) {
+  const auto& [part, step, policy] = GetParam();
+  MoveRig moves(keys_of(part), policy, {.failpoints = step.failpoint});
+  moves.wait_for_flow();
+  const std::int64_t when = utc_now_ns();
+  const auto died = [&] { return moves.log().find("died") != std::string::npos; };
+  unsigned from = part.from;
+  unsigned to = MoveRig::target;
+  Answer answer = moves.move_part("a", from, to);
+  // What depends on when frames come is reached by one of some moves.
+  for (int more = 0; more < 5 && !step.moved && !died(); ++more) {
+    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+    std::swap(from, to);
+    answer = moves.move_part("a", from, to);
+  }
+  const bool moved = answer.status == 0;
+  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
+  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+  const auto is_in = [&](unsigned worker) {
+    const auto nodes = moves.status_of("a").at("graph").at("nodes");
+    return std::ranges::any_of(
+        nodes, [&](const auto& node) { return node.at("process") == "worker " + std::to_string(worker); });
+  };
+  EXPECT_TRUE(eventually([&] { return is_in(moved ? to : from) && !is_in(moved ? from : to); }))
+      << moves.status_of("a").dump(2) << moves.log();
+  EXPECT_TRUE(died()) << moves.log();
+  expect_whole_rig(moves, step.lossless, when);
+}
+
+const Step new_ready{"NewReady", "hand_over.ready=kill", {}};
+const Step new_stopped{"NewStopped", "hand_over.ready=stop", {}};
+const Step new_live{"NewLive", "hand_over.live=kill", true};
+const Step new_going_on{"NewGoingOn", "hand_over.going_on=kill", true};
+const Step old_passing{"OldPassing", "hand_over.passing:3=kill", {}};
+const Step old_passed{"OldPassed", "hand_over.passed:3=kill", {}};
+const Step old_committing{"OldCommitting", "hand_over.committing=kill", true};
+const Step old_committed{"OldCommitted", "hand_over.committed=kill", true, true};
+const Step old_finished{"OldFinished", "hand_over.finished=kill", true, true};
+
+INSTANTIATE_TEST_SUITE_P(Of, PartKilledAt,
+                         testing::Combine(testing::Values(first_stage, last_stage, tile, join),
+                                          testing::Values(new_ready, new_live, old_passed, old_finished),
+                                          testing::Values("drop")),
+                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param).title; });
+
+INSTANTIATE_TEST_SUITE_P(WithBlock, PartKilledAt,
+                         testing::Combine(testing::Values(first_stage, tile, join),
+                                          testing::Values(new_stopped, new_going_on, old_passing, old_committing,
+                                                          old_committed),
+                                          testing::Values("block")),
+                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param).title; });
+
+// The new node's filters settle for a second and a half: meanwhile a worker dies that another part of the camera is in.
+class OtherPartKilled : public testing::TestWithParam<Part> {};
+
+TEST_P(OtherPartKilled, ACamerasMoveEndsOneWayOrTheOther) {
+  MoveRig moves(keys_of(GetParam(), ", motion"), "drop");
+  moves.wait_for_flow();
+  const std::int64_t when = utc_now_ns();
+  std::jthread mover([&] { static_cast<void>(moves.move_part("a", GetParam().from, MoveRig::target)); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; })) << moves.log();
+  ::kill(moves.rig().pid_of("worker 1"), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return moves.log().find("worker 1 died") != std::string::npos; })) << moves.log();
+  mover.join();
+  for (int fragments = 0; fragments < 3; ++fragments) ASSERT_TRUE(moves.flows("a.mp4")) << moves.log();
+  EXPECT_FALSE(moves.status_of("a").contains("moves_to"));
+  moves.end_with_losses();
+  const VideoFile video = read_video(moves.rig().file("a.mp4"));
+  EXPECT_EQ(check_pattern_recording(video, false), "") << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(BesideThe, OtherPartKilled, testing::Values(first_stage, last_stage, tile, join),
+                         [](const auto& one) { return one.param.title; });
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,108 @@
+// One of several nodes of a camera, by stage or by tile, that goes over to another worker while the camera runs, by the
+// real program: every frame comes once, in one file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/integration/move_rig.h"
+#include "tests/unit/command_output.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct Way {
+  std::string title;
+  std::string placement;
+  // From and to, one after another.
+  std::vector<std::pair<unsigned, unsigned>> moves;
+  std::string filters = "[{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]";
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.title; }
+
+// Camera a is placed like that; b, and c, on worker 1 and 2, must never notice.
+std::string keys_of(const Way& way) {
+  return "    filters: " + way.filters + "\n    placement: " + way.placement + "\n";
+}
+
+class StageMoves : public testing::TestWithParam<std::tuple<Way, std::string>> {};
+
+TEST_P(StageMoves, LoseNothing) {
+  const auto& [way, policy] = GetParam();
+  MoveRig moves(keys_of(way), policy);
+  moves.wait_for_flow();
+  unsigned done = 0;
+  for (const auto& [from, to] : way.moves) {
+    const Answer answer = moves.move_part("a", from, to);
+    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+    EXPECT_THAT(answer.output, HasSubstr("is on worker " + std::to_string(to)));
+    moves.wait_for_flow();
+    ++done;
+  }
+  moves.end();
+  moves.expect_whole("a.mp4");
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+  EXPECT_EQ(camera.at("worker_restarts"), 0);
+  EXPECT_EQ(camera.at("moves"), done);
+}
+
+const std::vector<Way> ways{
+    {"FirstStage", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{0, 2}, {2, 0}}},
+    {"LastStage", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{1, 2}, {2, 1}}},
+    {"ToTheWorkerOfItsNeighbour", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{0, 1}, {1, 2}}},
+    {"TheMiddle", "{filter: [cpu:0, cpu:1], encode: cpu:0}", {{1, 2}, {2, 1}}},
+    {"ATile", "{tiles: [cpu:0, cpu:1]}", {{1, 2}, {2, 1}}},
+    {"TheJoin", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{2, 0}}},
+    {"EveryPart", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{0, 1}, {2, 0}, {1, 2}}},
+    {"WithMotion", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{2, 0}, {1, 2}}, "[sharpen, motion]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, StageMoves,
+                         testing::Combine(testing::ValuesIn(ways), testing::Values("drop", "block")),
+                         [](const auto& one) {
+                           return std::get<0>(one.param).title + "With" + std::get<1>(one.param);
+                         });
+
+// Its further outputs are made by the first node.
+TEST(StageMovesOfAll, OutputsGoOnAsTheyWere) {
+  MoveRig moves(keys_of({"", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {}}) +
+                    "    snapshot: {path: a.jpg, every: 200ms}\n"
+                    "    outputs:\n      slow: {rate: 5, record: {path: slow.mp4}}\n",
+                "block");
+  moves.wait_for_flow();
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{0, 2}, {1, 0}, {2, 1}}) {
+    const Answer answer = moves.move_part("a", from, to);
+    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+    moves.wait_for_flow();
+  }
+  ASSERT_TRUE(moves.rig().wait_for_growth("slow.mp4", moves.rig().size("slow.mp4")));
+  moves.end();
+  moves.expect_whole("a.mp4");
+  MoveRig::expect_even(read_video(moves.rig().file("slow.mp4")), 200'000'000);
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+TEST(StageMovesRefused, SayWhosePartHasToBeNamed) {
+  MoveRig moves(keys_of({"", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {}}));
+  moves.wait_for_flow();
+  Answer answer = moves.move("a", 2);
+  EXPECT_EQ(answer.status, 1);
+  EXPECT_THAT(answer.errors, HasSubstr("it is processed by stage or by tile, in the workers 0, 1: say whose part of it "
+                                       "is to go over, as in `campipe move a WORKER --from 0`"));
+  answer = moves.move_part("a", 2, 1);
+  EXPECT_EQ(answer.status, 1);
+  EXPECT_THAT(answer.errors, HasSubstr("worker 2 has no part of it; it is in 0, 1"));
+  answer = moves.move_part("a", 1, 1);
+  EXPECT_EQ(answer.status, 1);
+  EXPECT_THAT(answer.errors, HasSubstr("it is on worker 1 already"));
+  moves.end();
+}
+
+}  // namespace
+}  // namespace campipe::test
