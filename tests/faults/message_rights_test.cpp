@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
               "a source's stream that cannot be"),
         wrong("WorkerThatOpensAStream", "worker 0", messages::OpenedStream{CameraId(0), {"h264", 100, 100, 25}},
               not_its_own),
-        wrong("WorkerThatMoves", "worker 0", messages::MoveCamera{1, "a", 1}, not_its_own),
+        wrong("WorkerThatMoves", "worker 0", messages::MoveCamera{1, "a", 1, {}}, not_its_own),
         wrong("PublisherThatIsNotReady", "publisher", messages::NotReady{NodeId(0), ""}, not_its_own),
         wrong("WorkerThatIsNotReadyForAnother", "worker 0", messages::NotReady{NodeId(1), ""},
               "for a node of another worker"),

@@ -273,6 +273,11 @@ describe('graph of tiles', {timeout: 300000}, () => {
 });
 
 describe('login', {timeout: 200000}, () => {
+  const parts = `  parts:
+    source: "test://pattern?width=320&height=240&rate=15"
+    filters: [sharpen]
+    placement: {filter: [cpu:0], encode: cpu:1}
+`;
   const password = 'correct horse';
   const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';
   let rig;
@@ -283,7 +288,7 @@ describe('login', {timeout: 200000}, () => {
       const users = ['ann: {may: administer', 'bob: {may: view']
         .map((user) => `  ${user}, password: "${hash}"}\n`)
         .join('');
-      return Rig.start({more: `${defaults.replace('count: 1', 'count: 2')}users:\n${users}`, cameras});
+      return Rig.start({more: `${defaults.replace('count: 1', 'count: 2')}users:\n${users}`, cameras: cameras + parts});
     },
     (opened) => {
       ({rig, page} = opened);
@@ -321,8 +326,15 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForSelector('text=Switch off');
     await moveTo('1');
     await moveTo('0');
+    await page.goto(`${rig.base}/camera/parts`);
+    await page.selectOption('label:has-text("Part on worker 0 to") select', '1');
+    await eventually('both parts are on worker 1', async () => {
+      const labels = await page.$$eval('.actions label', (found) => found.map((label) => label.firstChild.textContent));
+      return labels.join() === 'Part on worker 1 to ';
+    });
+    assert.equal(await page.textContent('.head .error'), '');
     await page.click('#logout');
-    await page.waitForURL('**/login**');
+    await page.waitForURL(`${rig.base}/login`); // a refused request may have led to one with `next` before
     await page.goto(rig.base);
     await page.waitForURL('**/login**');
   });

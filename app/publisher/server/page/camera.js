@@ -44,6 +44,10 @@ function makePlots() {
 const workersOf = (status) =>
   (status.processes ?? []).map(({role}) => /^worker (\d+)$/.exec(role)?.[1]).filter((number) => number !== undefined);
 
+// The worker of each part of a camera: of one, or, by stage or by tile, of several.
+const workersWith = (camera) =>
+  (camera.graph?.nodes ?? []).map(({process}) => /^worker (\d+)$/.exec(process)?.[1]).filter((number) => number !== undefined);
+
 export function show(main, url) {
   return new CameraPage(main, decodeURIComponent(url.pathname.slice('/camera/'.length)));
 }
@@ -60,8 +64,7 @@ class CameraPage {
   #error = el('p', {class: 'error', role: 'alert'});
   #record = el('button', {class: 'button', type: 'button', hidden: true});
   #enable = el('button', {class: 'button', type: 'button', hidden: true});
-  #worker = el('select', {});
-  #move = el('label', {hidden: true}, 'Worker ', this.#worker);
+  #move = el('span', {hidden: true}); // a select for each worker that has a part of it
   #plots = makePlots();
   #body;
   #missing = el(
@@ -83,7 +86,6 @@ class CameraPage {
     this.#tile.seen = this.#tile.active = true;
     this.#record.addEventListener('click', () => this.#do(this.#camera.recording_on ? 'stop-recording' : 'record'));
     this.#enable.addEventListener('click', () => this.#do(this.#camera.enabled === false ? 'enable' : 'disable'));
-    this.#worker.addEventListener('change', () => this.#do('move', {worker: Number(this.#worker.value)}));
     this.#body = el(
       'div',
       {class: 'camera-page'},
@@ -160,15 +162,33 @@ class CameraPage {
   // Where it may be moved to. The rig says why if that cannot be.
   #showWorkers(camera, status) {
     const workers = workersOf(status);
-    const nodes = camera.cells ? 1 : 2; // a mosaic has no source
-    const canMove = camera.state === 'running' && camera.graph?.nodes.length === nodes;
-    this.#move.hidden = !administers() || !canMove || workers.length < 2;
-    if (this.#worker.dataset.for !== workers.join()) {
-      this.#worker.dataset.for = workers.join();
-      this.#worker.replaceChildren(...workers.map((worker) => el('option', {value: worker}, worker)));
+    const all = workersWith(camera);
+    const parts = [...new Set(all)].sort((a, b) => a - b);
+    const isStaged = all.length > 1;
+    this.#move.hidden = !administers() || camera.state !== 'running' || parts.length === 0 || workers.length < 2;
+    const selects = this.#selects();
+    if (selects.some((select) => select.disabled || document.activeElement === select)) return;
+    const key = `${workers} ${parts} ${isStaged}`;
+    if (this.#move.dataset.for !== key) {
+      this.#move.dataset.for = key;
+      this.#move.replaceChildren(...parts.map((part) => this.#moveOf(part, isStaged, workers)));
     }
-    const busy = this.#worker.disabled || document.activeElement === this.#worker;
-    if (!busy) this.#worker.value = String(camera.moves_to ?? camera.worker);
+    this.#selects().forEach((select, n) => {
+      select.value = isStaged ? parts[n] : String(camera.moves_to ?? parts[n]);
+    });
+  }
+
+  #moveOf(part, isStaged, workers) {
+    const select = el('select', {}, ...workers.map((worker) => el('option', {value: worker}, worker)));
+    select.addEventListener('change', () => {
+      const asked = {worker: Number(select.value)};
+      this.#do('move', isStaged ? {...asked, from: Number(part)} : asked);
+    });
+    return el('label', {}, isStaged ? `Part on worker ${part} to ` : 'Worker ', select);
+  }
+
+  #selects() {
+    return [...this.#move.querySelectorAll('select')];
   }
 
   #showButtons(camera) {
@@ -179,15 +199,16 @@ class CameraPage {
   }
 
   async #do(what, body) {
-    this.#record.disabled = this.#enable.disabled = this.#worker.disabled = true;
+    const busy = [this.#record, this.#enable, ...this.#selects()];
+    for (const control of busy) control.disabled = true;
     setText(this.#error, '');
     try {
       await post(`cameras/${encodeURIComponent(this.#name)}/${what}`, body);
     } catch (error) {
       setText(this.#error, error.message);
     } finally {
-      this.#record.disabled = this.#enable.disabled = this.#worker.disabled = false;
-      this.#worker.blur();
+      for (const control of busy) control.disabled = false;
+      for (const select of this.#selects()) select.blur();
     }
   }
 
