@@ -62,8 +62,7 @@ const std::vector<Way> ways{
     {"WithMotion", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{2, 0}, {1, 2}}, "[sharpen, motion]"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Of, StageMoves,
-                         testing::Combine(testing::ValuesIn(ways), testing::Values("drop", "block")),
+INSTANTIATE_TEST_SUITE_P(Of, StageMoves, testing::Combine(testing::ValuesIn(ways), testing::Values("drop", "block")),
                          [](const auto& one) {
                            return std::get<0>(one.param).title + "With" + std::get<1>(one.param);
                          });
