@@ -357,7 +357,9 @@ TEST_F(ApiTest, ChangesAreAskedOfTheSupervisor) {
   EXPECT_EQ(asked("POST", "cameras/dock/stop-recording", ""),
             (json{{"type", "set_recording"}, {"name", "dock"}, {"on", false}}));
   EXPECT_EQ(asked("POST", "cameras/dock/move", R"({"worker": 2})"),
-            (json{{"type", "move_camera"}, {"name", "dock"}, {"worker", 2}}));
+            (json{{"type", "move_camera"}, {"name", "dock"}, {"worker", 2}, {"from", nullptr}}));
+  EXPECT_EQ(asked("POST", "cameras/dock/move", R"({"worker": 2, "from": 0})"),
+            (json{{"type", "move_camera"}, {"name", "dock"}, {"worker", 2}, {"from", 0}}));
   EXPECT_EQ(asked("POST", "reload", ""), (json{{"type", "reload"}}));
 }
 
