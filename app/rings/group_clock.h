@@ -33,7 +33,9 @@ class GroupClock {
   explicit GroupClock(const GroupConfig& group)
       : rate_(group.rate),
         ahead_(std::min(second, static_cast<std::int64_t>(most_ahead * second / group.rate))),
-        behind_(ahead_ + group.max_wait.count()) {}
+        behind_(ahead_ + group.max_wait.count()),
+        jitter_(
+            std::min(group.max_wait / 4, std::chrono::nanoseconds(static_cast<std::int64_t>(second / group.rate)))) {}
 
   // As a process before this one had it; the first of the members counts.
   void resume(std::int64_t offset, CaptureClock by) {
@@ -73,7 +75,7 @@ class GroupClock {
     const auto present = farthest_other(member, now);
     if (!present) return 0;
     const auto set = std::llround(static_cast<double>(media_time) * 1e-9 * rate_);
-    return std::llround(static_cast<double>(*present - set) * 1e9 / rate_);
+    return std::llround(static_cast<double>(present->set - set) * 1e9 / rate_);
   }
   // Of a file: by how many sets it is too far ahead of another member.
   std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
@@ -87,15 +89,21 @@ class GroupClock {
     return std::max<std::int64_t>(set - slowest - most_sets_ahead, 0);
   }
 
-  // Of a file: by how many sets it is behind the farthest of the others; nothing where no other one has come to a set
-  // lately, or it has come to none itself.
-  std::optional<std::int64_t> behind(CameraId member, Clock::time_point now) {
+  // Of a file that comes to a set now: by how much later than the farthest of the others does, or earlier (below 0),
+  // where sets come at their rate; nothing where no other one has come to a set lately.
+  std::optional<std::chrono::nanoseconds> lag(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    const auto own = newest_.find(member);
-    if (own == newest_.end()) return std::nullopt;
     const auto present = farthest_other(member, now);
     if (!present) return std::nullopt;
-    return std::max<std::int64_t>(*present - own->second.set, 0);
+    const double sets = static_cast<double>(set - present->set);
+    return now - present->at - std::chrono::nanoseconds(std::llround(sets * 1e9 / rate_));
+  }
+  // So much later is in time, and no reason to be in step.
+  [[nodiscard]] std::chrono::nanoseconds jitter() const { return jitter_; }
+  // A file that begins now begins with the others, and not where they are.
+  [[nodiscard]] bool begins_together(Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    return !began_ || now - *began_ <= begin_together;
   }
 
  private:
@@ -110,10 +118,11 @@ class GroupClock {
   };
 
   // Of the files but this one, those that have come to a set lately.
-  [[nodiscard]] std::optional<std::int64_t> farthest_other(CameraId member, Clock::time_point now) const {
-    std::optional<std::int64_t> farthest;
+  [[nodiscard]] std::optional<Seen> farthest_other(CameraId member, Clock::time_point now) const {
+    std::optional<Seen> farthest;
     for (const auto& [id, seen] : newest_) {
-      if (id != member && now - seen.at < recently) farthest = std::max(farthest.value_or(seen.set), seen.set);
+      const bool came = id != member && now - seen.at < recently;
+      if (came && (!farthest || seen.set > farthest->set)) farthest = seen;
     }
     return farthest;
   }
@@ -126,6 +135,7 @@ class GroupClock {
   const double rate_;
   const std::int64_t ahead_;
   const std::int64_t behind_;
+  const std::chrono::nanoseconds jitter_;
   std::mutex mutex_;
   bool begun_ = false;
   MediaClock clock_;

@@ -19,7 +19,6 @@ constexpr auto slice = milliseconds(100);      // how long a wait may last befor
 constexpr auto start_deadline = seconds(30);   // for the other processes to be ready
 constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
 constexpr auto longest_catching_up = std::chrono::seconds(10);
-constexpr std::int64_t most_sets_behind = 1;
 constexpr int most_empty_rounds = 2;
 
 }  // namespace
@@ -216,31 +215,41 @@ void Ingest::pace(const AVPacket& packet) {
   const SourceStream& stream = source_.stream();
   const bool paced = camera_.live ? stream.in_bursts : camera_.start.config.source.pace == Pace::realtime;
   const auto time = clock_.source_time(packet);
-  if (camera_.group && !camera_.live && time) note_set(*time);
-  if (paced && catches_up()) {
-    pacer_.restart();  // until it has, its packets are due at once
+  const bool in_group = camera_.group && !camera_.live && time;
+  const std::int64_t set = in_group ? set_of(*time) : 0;
+  if (in_group && packets_ == 0 && camera_.group->begins_together(Clock::now()))
+    catching_up_ = Clock::now() + longest_catching_up;
+  const auto lag = in_group && paced ? lag_behind_group(set) : std::nullopt;
+  if (lag && *lag > std::chrono::nanoseconds(0)) {
+    pacer_.restart();  // its packets are due at once
   } else if (paced && time) {
     const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
+    if (lag) pacer_.begin(Clock::now() - *lag, at);
     camera_.stop.sleep_until(pacer_.due(at, stream.frame_rate));
   }
+  if (in_group) camera_.group->ahead(camera_.start.camera, set, Clock::now());  // for others that come to catch up
   clock_.arrived(camera_.live && !paced);
 }
 
-// How far it is, for the others of its group that come to catch up.
-void Ingest::note_set(std::int64_t time) {
+// Of its group, that a packet is of.
+std::int64_t Ingest::set_of(std::int64_t time) {
   const std::int64_t media_time = clock_.source_clock().map(time) + camera_.start.set_move;
-  const double set = static_cast<double>(media_time) * 1e-9 * camera_.start.config.group->rate;
-  camera_.group->ahead(camera_.start.camera, std::llround(set), Clock::now());
+  return std::llround(static_cast<double>(media_time) * 1e-9 * camera_.start.config.group->rate);
 }
 
-// A file of a group goes on where it was when a source before died, which may be behind the others: it was waiting for
-// a worker. In step again it is paced, or has been for a while when the others have not come.
-bool Ingest::catches_up() {
-  if (!catching_up_) return false;
-  const auto behind = camera_.group->behind(camera_.start.camera, Clock::now());
-  const bool is_there = behind && *behind <= most_sets_behind;
-  if (is_there || Clock::now() > *catching_up_) catching_up_.reset();
-  return catching_up_ && behind;
+// A file of a group may take longer to open than the others; or it goes on where it was when a source before died,
+// which may be behind the others: it was waiting for a worker. What is paced never catches up by itself. By how much it
+// is behind, until it is not any more: then, once, by how much it is ahead, below 0. Nothing where it was in time, and
+// after a while in any case.
+std::optional<std::chrono::nanoseconds> Ingest::lag_behind_group(std::int64_t set) {
+  if (!catching_up_) return std::nullopt;
+  const auto now = Clock::now();
+  const auto lag = camera_.group->lag(camera_.start.camera, set, now);
+  if (!lag && now <= *catching_up_) return std::nullopt;
+  const bool is_late = lag && *lag > (is_behind_ ? std::chrono::nanoseconds(0) : camera_.group->jitter());
+  const bool was_behind = std::exchange(is_behind_, is_late);
+  if (!is_late || now > *catching_up_) catching_up_.reset();
+  return is_late || was_behind ? lag : std::nullopt;
 }
 
 // The source is at its end: true if that is the end of the camera, or of this connection to it.

@@ -63,8 +63,8 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
-  void note_set(std::int64_t time);
-  bool catches_up();
+  [[nodiscard]] std::int64_t set_of(std::int64_t time);
+  std::optional<std::chrono::nanoseconds> lag_behind_group(std::int64_t set);
   void begin_next_round(bool gave);
 
   struct State {
@@ -90,6 +90,7 @@ class Ingest {
   std::uint64_t packets_ = 0;  // of the video
   Rounds rounds_;
   std::optional<Clock::time_point> catching_up_;  // with its group, until then at the latest
+  bool is_behind_ = false;                        // and was found to have to
   bool started_ = false;                          // all processes are ready
   bool at_end_ = false;                           // of a source that has one
   std::atomic<bool> over_{false};

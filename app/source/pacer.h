@@ -21,6 +21,8 @@ class Pacer {
   void set_shown(std::int64_t until) { shown_ = until; }
   // Another connection, whose times are its own.
   void restart() { anchor_.reset(); }
+  // That time is due then.
+  void begin(Clock::time_point when, std::int64_t time) { anchor_.emplace(when, last_ = time); }
   // The next packet lies there, and that is no jump.
   void skip_to(std::int64_t time) { last_ = time; }
   // `frame_rate` of the source; 0: not known.

@@ -292,6 +292,36 @@ TEST(Groups, AreInStepAgainAfterDeathsOfSourceAndMaster) {
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
+// How many frames of a member were its own: in time for its sets, and neither repeated nor lost.
+std::int64_t own_frames(const json& camera) {
+  const json& frames = camera.at("frames");
+  return frames.at("encoded").get<std::int64_t>() - frames.at("repeated").get<std::int64_t>();
+}
+
+class ALateBeginner : public testing::TestWithParam<std::tuple<std::string, int>> {};
+
+// What is paced never catches up by itself: each frame of it would be late.
+TEST_P(ALateBeginner, IsInStepOnceItHasCaughtUp) {
+  const auto& [on_missing, rate] = GetParam();
+  RigRun rig(rig_of(camera("left", pattern(rate)) + camera("right", pattern(rate)),
+                    "{cameras: [left, right], rate: " + std::to_string(rate) + ", on_missing: " + on_missing + "}"),
+             {.failpoints = "source.packet@right=wait1"});
+  ASSERT_TRUE(grows(rig, {"left", "right"}, 3 * some)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  expect_in_step(rig, {"left", "right"});
+  const json right = rig.camera("right");
+  EXPECT_GT(own_frames(right), 2 * rate) << right.at("frames");
+  // Not more than came in that second.
+  const auto late = right.at("frames").at("dropped").value("late", 0);
+  EXPECT_LE(late, rate + 2) << right.at("frames");
+}
+
+INSTANTIATE_TEST_SUITE_P(OnMissing, ALateBeginner, testing::Values(std::tuple("repeat", 10), std::tuple("drop", 4)),
+                         [](const auto& one) {
+                           return std::get<0>(one.param) + std::to_string(std::get<1>(one.param));
+                         });
+
 // With B-frames they are decoded in another order, and files begin at other times than 0.
 TEST(Groups, CountFramesInTheOrderOfShowing) {
   const TemporaryFolder clips;

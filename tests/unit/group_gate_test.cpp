@@ -384,13 +384,14 @@ TEST(GroupClock, TellsHowFarAFileIsBehind) {
   const CameraId a(0);
   const CameraId b(1);
   Clock::time_point now{};
-  EXPECT_EQ(clock.behind(b, now), std::nullopt);
   clock.ahead(b, 30, now);
-  EXPECT_EQ(clock.behind(b, now), std::nullopt) << "there is no other one";
-  clock.ahead(a, 99, now);
-  EXPECT_EQ(clock.behind(b, now), 69);
-  EXPECT_EQ(clock.behind(a, now), 0);
-  EXPECT_EQ(clock.behind(b, now + 2s), std::nullopt) << "the other one has not come lately";
+  EXPECT_EQ(clock.lag(b, 30, now), std::nullopt) << "there is no other one";
+  const auto twice = 2 * std::llround(rate);
+  clock.ahead(a, 30 + twice, now);
+  EXPECT_EQ(clock.lag(b, 30, now), 2s);
+  EXPECT_EQ(clock.lag(a, 30 + twice, now), -2s);
+  EXPECT_EQ(clock.lag(b, 30, now + 100ms), 2100ms) << "the other one goes on";
+  EXPECT_EQ(clock.lag(b, 30, now + 2s), std::nullopt) << "the other one has not come lately";
 }
 
 }  // namespace
