@@ -116,9 +116,9 @@ void check_rings(const std::vector<GivenCamera>& cameras, Report& report) {
     const YamlNode* node = queue.node != nullptr ? queue.node : camera["decode.threads"].node;
     if (slots <= max_ring_slots || node == nullptr || !reported.insert(node).second) continue;
     report.at(*node,
-              fmt::format("the frames of this camera would take a ring of up to {} slots, and a ring has at most "
+              fmt::format("the frames of camera '{}' would take a ring of up to {} slots, and a ring has at most "
                           "{}: lower queue_size (now {}) or decode.threads (now {})",
-                          slots, max_ring_slots, config.queue_size, config.decode_threads));
+                          camera.node->key, slots, max_ring_slots, config.queue_size, config.decode_threads));
   }
 }
 

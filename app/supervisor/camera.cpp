@@ -116,10 +116,12 @@ void Camera::require_readers(CameraEdge& edge) const {
   std::uint32_t awaited = 0;
   bool tiled = false;
   for (const EdgeReader& reader : edge.readers) {
-    if (!reader.seat || (move && reader.node == move->to)) continue;
-    at_work |= 1U << *reader.seat;
-    if (!move || move->cancelled || reader.node != move->from) awaited |= 1U << *reader.seat;
-    tiled = tiled || node(reader.node).tile;
+    const CameraNode& its = node(reader.node);
+    const auto& seat = reader.seat ? reader.seat : reader.left;  // who is away is waited for
+    if (!seat || its.done || (move && its.id == move->to)) continue;
+    at_work |= 1U << *seat;
+    if (!move || move->cancelled || its.id != move->from) awaited |= 1U << *seat;
+    tiled = tiled || its.tile;
   }
   if (tiled) ring.keep_together(at_work);
   if (config.drop_policy == DropPolicy::block) ring.require(awaited);
@@ -232,10 +234,13 @@ void CameraEdge::end_seat(EdgeReader& reader) const {
   const ReaderFrames frames = frames_for(reader);
   reader.meant = frames.meant;
   reader.recalled = frames.recalled;
-  reader.seat.reset();
+  if (!reader.seat) return;
+  reader.left = std::exchange(reader.seat, std::nullopt);
+  reader.not_recalled = 0;
 }
 
 bool CameraEdge::take_seat(EdgeReader& reader) {
+  reader.left.reset();
   reader.seat = newest->observer.reserve(seats());
   if (reader.seat) reader.tenure = newest->observer.frames_of(*reader.seat).tenure;
   return reader.seat.has_value();
@@ -243,7 +248,9 @@ bool CameraEdge::take_seat(EdgeReader& reader) {
 
 std::uint32_t CameraEdge::seats() const {
   std::uint32_t seats = 0;
-  for (const EdgeReader& reader : readers) seats |= reader.seat ? 1U << *reader.seat : 0;
+  for (const EdgeReader& reader : readers) {
+    if (const auto& seat = reader.seat ? reader.seat : reader.left) seats |= 1U << *seat;
+  }
   return seats;
 }
 

@@ -136,6 +136,7 @@ struct EdgeReader {
   NodeId node;
   ProcessId process;             // the node's
   std::optional<unsigned> seat;  // in the edge's newest ring, once it was sent that
+  std::optional<unsigned> left;  // the one that it had there before, while it has none: it is to come back
   std::uint32_t tenure = 0;      // of the reader that had the seat before
   RingsSent sent;
   bool unsettled = false;  // its process died, and the ring has not been cleared yet
@@ -208,7 +209,7 @@ struct CameraEdge {
   [[nodiscard]] bool take_seat(EdgeReader& reader);
   // It is given up, with its seat. Only when its node is done, or its process is gone.
   void remove_reader(NodeId node);
-  // All that read the newest ring; as bits.
+  // All that read the newest ring, or are to come back to it; as bits.
   [[nodiscard]] std::uint32_t seats() const;
   [[nodiscard]] bool is_read_by(NodeId node) const;
 };
@@ -234,6 +235,7 @@ struct CameraMove {
   unsigned worker = 0;                       // of `to`
   std::map<OutputId, Placement> placements;  // of the node's outputs, there
   std::map<EdgeId, RingMemory> memories;     // of what it writes for further nodes, there
+  std::map<EdgeId, std::uint64_t> missed;    // frames of what it reads that were not for it, until `to` came
   Clock::time_point begun = Clock::now();
   std::string reason;
   bool by_user = false;

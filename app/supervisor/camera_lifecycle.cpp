@@ -279,6 +279,13 @@ void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {
   reader.unsettled = true;
 }
 
+// Not for a node that is only to take over.
+bool CameraLifecycle::is_needed(const ManagedProcess& process, const Camera& camera) {
+  if (process.kind != ProcessKind::worker || !has_work(process, camera)) return has_work(process, camera);
+  return std::ranges::any_of(camera.planned_nodes(),
+                             [&](const CameraNode* node) { return node->worker == process.number && !node->done; });
+}
+
 void CameraLifecycle::follow_restarts() {
   std::vector<const ManagedProcess*> away;
   for (const ManagedProcess& process : processes_.all()) {
@@ -286,7 +293,7 @@ void CameraLifecycle::follow_restarts() {
     if (between && !process.child && process.start_at) away.push_back(&process);
   }
   for (Camera& camera : rig_.cameras.all()) {
-    const auto process = std::ranges::find_if(away, [&](const auto* one) { return has_work(*one, camera); });
+    const auto process = std::ranges::find_if(away, [&](const auto* one) { return is_needed(*one, camera); });
     std::optional<std::string> stalled;
     if (process != away.end()) stalled = "waits until " + role_of(**process) + " is restarted";
     if (stalled == camera.stalled) continue;

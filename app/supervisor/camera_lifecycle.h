@@ -57,6 +57,7 @@ class CameraLifecycle {
   void give_up_sources();
 
  private:
+  static bool is_needed(const ManagedProcess& process, const Camera& camera);
   void end_packets(Camera& camera, Output& output);
   void end_edge(const Camera& camera, const CameraEdge& edge);
   void on_node_death(Camera& camera, CameraNode& node);

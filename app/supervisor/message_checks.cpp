@@ -63,21 +63,28 @@ void require_own(const AboutNode& about) {
   require(about.node.process() == about.by.id, "something for a node of another worker");
 }
 
-void require_own(const AboutEdge& about) {
-  require(about.camera.writer_of(about.edge) == about.by.id, "something for an edge that another process writes");
+bool takes_over(const Camera& camera, ProcessId process) {
+  return camera.move && camera.move->is_committed() && worker_process(camera.move->worker) == process;
 }
 
-// Who takes over may find that an output fails before the other one is done.
-void require_own(const AboutOutput& about) {
+// Who takes over may find that it fails before the other one is done.
+void require_own(const AboutEdge& about) {
   const auto& move = about.camera.move;
-  const bool takes_over = move && move->is_committed() && worker_process(move->worker) == about.by.id;
-  const bool own =
-      about.by.kind != ProcessKind::worker ||
-      (!about.output.is_copy() && (takes_over || about.camera.encoder_of(about.output).process() == about.by.id));
+  const bool is_to_write = move && about.edge.writer == move->from && takes_over(about.camera, about.by.id);
+  require(is_to_write || about.camera.writer_of(about.edge) == about.by.id,
+          "something for an edge that another process writes");
+}
+
+// Likewise.
+void require_own(const AboutOutput& about) {
+  const bool own = about.by.kind != ProcessKind::worker ||
+                   (!about.output.is_copy() && (takes_over(about.camera, about.by.id) ||
+                                                about.camera.encoder_of(about.output).process() == about.by.id));
   require(own, "something for an output of another worker");
 }
 
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring) {
+  require(about.camera.writer_of(about.edge) == about.by.id, "frames of an edge that it has not taken over");
   require_next(ring.epoch, about.edge.epoch);
   require_rate(ring.frame_rate);
   require_rotation(ring.rotation);

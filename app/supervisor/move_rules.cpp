@@ -18,6 +18,11 @@ bool reads_newest_ring(const CameraEdge& edge, const CameraNode& node) {
   return seat && edge.newest->observer.reader_state(*seat) == ReaderState::live;
 }
 
+constexpr auto no_frames = "no frames come to its worker just now";
+constexpr auto about_to_begin =
+    "its worker is about to begin with its frames, after a start, a move or a change of their size; try again in a "
+    "second";
+
 std::string workers_of(const Camera& camera) {
   std::set<unsigned> workers;
   for (const CameraNode& node : camera.nodes) workers.insert(node.worker);
@@ -151,13 +156,15 @@ std::string why_not_moved(const RigState& rig, const Camera& camera, const Camer
   if (camera.is_mosaic()) {
     if (rig.page.node(node.id, node.process()).clock.first == 0) return "its clock has not begun yet";
   }
+  bool comes = camera.is_mosaic();
   for (const CameraEdge* edge : camera.edges_to(node)) {
-    const bool comes = edge->newest && edge->newest->observer.writer_state() == WriterState::open;
-    if (!comes) return "no frames come to its worker just now";
-    if (!reads_newest_ring(*edge, node))
-      return "its worker is about to begin with its frames, after a start or a change of their size; try again in a "
-             "second";
+    const bool is_open = edge->newest && edge->newest->observer.writer_state() == WriterState::open;
+    if (!is_open && node.joins) continue;  // of frames that are not tiled, some tiles make nothing
+    if (!is_open) return edge->writer ? about_to_begin : no_frames;
+    if (!reads_newest_ring(*edge, node)) return about_to_begin;
+    comes = true;
   }
+  if (!comes) return no_frames;
   // The frames of a camera with one node can come through host memory; what nodes make for others stays where it is.
   return camera.is_mosaic() || camera.is_staged() ? why_unreadable(rig, camera, node, worker) : "";
 }

@@ -15,6 +15,7 @@ namespace {
 
 // Filters settle for up to two seconds, key frames come every few, and who asked waits for ten.
 constexpr auto longest_move = std::chrono::seconds(8);
+constexpr auto longest_arrival = std::chrono::seconds(1);  // a frame's time, mostly
 
 Placement placement_at(const ProcessPlace& place, const Output& output, const Devices& devices) {
   CameraPlan camera;
@@ -189,6 +190,9 @@ void Moves::start(Camera& camera, CameraMove& move) {
   const bool counts_frames = !camera.is_mosaic() && !from.joins;  // else it accounts for them by other numbers
   for_each_input(camera, from, [&](CameraEdge& edge) {
     if (counts_frames) edge.reader(from.id).gives_over = move.page;
+    const std::uint64_t published = edge.published();
+    const std::uint64_t meant = edge.is_read_by(from.id) ? edge.frames_for(edge.reader(from.id)).meant : 0;
+    move.missed[edge.id] = published - std::min(published, meant);
     EdgeReader& reader = edge.readers.emplace_back();
     reader.node = to;
     reader.process = worker.id;
@@ -206,6 +210,7 @@ void Moves::start(Camera& camera, CameraMove& move) {
 
 void Moves::follow() {
   follow_waiting();
+  follow_arriving();
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.move || camera.move->cancelled || Clock::now() - camera.move->begun < longest_move) continue;
     const bool ready = camera.move->page->word().state == HandOver::State::ready;
@@ -220,6 +225,12 @@ void Moves::cancel(Camera& camera, const std::string& why) {
   if (auto waiting = waiting_.extract(camera.id)) give_up(camera, waiting.mapped().move, why);
   if (!camera.move || camera.move->cancelled || !camera.move->page->cancel()) return;
   note_cancelled(camera, why);
+  end_cancelled(camera);
+}
+
+// Its node says when it is done; where it has no process, nobody does.
+void Moves::end_cancelled(Camera& camera) {
+  if (!processes_.worker(camera.move->worker).child) drop_new_node(camera);
 }
 
 void Moves::note_cancelled(Camera& camera, const std::string& why) {
@@ -267,7 +278,8 @@ void Moves::on_death_of_old(Camera& camera) {
   const CameraNode& old_node = camera.node(camera.move->from);
   if (old_node.done) return;
   if (!camera.move->page->decide_for_dead(newest_frame(camera, old_node, rig_.page))) {
-    return note_cancelled(camera, "its worker died before the other one was ready");
+    note_cancelled(camera, "its worker died before the other one was ready");
+    return end_cancelled(camera);
   }
   camera.move->from_died = true;
   for (Output& output : camera.outputs) {
@@ -319,7 +331,7 @@ void Moves::complete(Camera& camera) {
   for_each_input(camera, from, [&](CameraEdge& edge) {
     if (!edge.is_read_by(from.id) || !edge.is_read_by(to.id)) return;
     rig_.page.move(edge.id, from.process(), to.process());
-    if (camera.is_mosaic() || from.joins) return;
+    if (camera.is_mosaic() || from.joins) return keep_counts(move, edge);
     const ReaderFrames before = edge.frames_for(edge.reader(from.id));
     edge.reader(to.id).meant += before.meant;
     edge.reader(to.id).recalled += before.recalled;
@@ -336,6 +348,11 @@ void Moves::complete(Camera& camera) {
                              output.state == CameraState::failed, output.newest_set});
   }
   take_edges(camera, move, go_on);
+  Arriving arriving{camera.name(), {}, {}};
+  for (const messages::GoOn::Edge& edge : go_on.edges) {
+    arriving.edges.push_back(edge.edge);
+    arriving.epochs += edge.epoch;
+  }
   move.page->forget_fd();
   camera.move.reset();
   ++camera.counted[Counter::moves];
@@ -351,8 +368,44 @@ void Moves::complete(Camera& camera) {
     processes_.send_to_node(camera, camera.node(move.to), std::move(go_on));
   }
   spdlog::info("{}: is on worker {} from frame {} on", camera.name(), move.worker, boundary);
-  answer(move, moved_answer(move.worker));
   take_frames_where_they_were(camera);
+  arriving.move = std::move(move);
+  arriving_.push_back(std::move(arriving));
+  follow_arriving();
+}
+
+// Who reads what a move's node writes is there.
+void Moves::follow_arriving() {
+  const auto has_come = [&](const Arriving& arriving) {
+    const Camera* const camera = rig_.cameras.find(arriving.name);
+    if (camera == nullptr || Clock::now() - arriving.begun > longest_arrival) return true;
+    std::uint64_t epochs = 0;
+    bool is_read = true;
+    for (const CameraEdge& edge : camera->edges) {
+      if (std::ranges::find(arriving.edges, edge.id) == arriving.edges.end()) continue;
+      epochs += edge.epoch;
+      const auto& seat = edge.readers.front().seat;
+      is_read = is_read && edge.newest && seat && edge.newest->observer.reader_state(*seat) == ReaderState::live;
+    }
+    return epochs >= arriving.epochs && is_read;
+  };
+  arriving_.remove_if([&](Arriving& arriving) {
+    if (!has_come(arriving)) return false;
+    answer(arriving.move, moved_answer(arriving.move.worker));
+    return true;
+  });
+}
+
+// Where readers are not counted by frames: what the new node has rehearsed was not for it.
+void Moves::keep_counts(const CameraMove& move, CameraEdge& edge) {
+  const std::uint64_t published = edge.published();
+  const ReaderFrames before = edge.frames_for(edge.reader(move.from));
+  EdgeReader& to = edge.reader(move.to);
+  const ReaderFrames now = edge.frames_for(to);
+  const std::uint64_t meant = published - std::min(published, move.missed.at(edge.id));
+  to.meant += meant - std::min(meant, now.meant);
+  to.not_recalled = now.recalled;
+  to.recalled += before.recalled;
 }
 
 // The other one has closed its rings to those behind it.

@@ -16,9 +16,11 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/supervisor/answers.h"
 #include "app/supervisor/camera_setup.h"
@@ -59,6 +61,16 @@ class Moves {
     std::uint64_t epoch = 0;  // of the ring before
   };
 
+  // What a part of a camera makes is about to come to the part behind it: who asked has the answer then, so that the
+  // next move can follow at once.
+  struct Arriving {
+    std::string name;
+    CameraMove move;
+    std::vector<EdgeId> edges;
+    std::uint64_t epochs = 0;  // that these have had together
+    Clock::time_point begun = Clock::now();
+  };
+
   void begin(Camera& camera, CameraMove move);
   void start(Camera& camera, CameraMove& move);
   void begin_in_host_memory(Camera& camera, CameraMove move);
@@ -66,6 +78,9 @@ class Moves {
   void take_frames_in(Camera& camera, const RingMemory& memory);
   void take_frames_where_they_were(Camera& camera);
   void follow_waiting();
+  void follow_arriving();
+  void end_cancelled(Camera& camera);
+  static void keep_counts(const CameraMove& move, CameraEdge& edge);
   void give_up(Camera& camera, CameraMove& move, const std::string& why);
   [[nodiscard]] std::string refusal(const Camera& camera, unsigned worker, std::optional<unsigned> from = {}) const;
   template <typename Do>
@@ -87,6 +102,7 @@ class Moves {
   MosaicCells& cells_;
   Answerer answer_;
   std::map<CameraId, Waiting> waiting_;
+  std::list<Arriving> arriving_;
 };
 
 }  // namespace campipe

@@ -88,7 +88,10 @@ std::shared_ptr<FrameRingMemory> RingRouter::open(std::vector<UniqueFd>& fds) {
 
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring,
                      std::shared_ptr<FrameRingMemory> memory) {
-  for (EdgeReader& reader : edge.readers) edge.end_seat(reader);
+  for (EdgeReader& reader : edge.readers) {
+    edge.end_seat(reader);
+    reader.left.reset();
+  }
   edge.epoch = ring.epoch;
   if (!edge.writer) edge.keep_newest();
   edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});

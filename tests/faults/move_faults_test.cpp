@@ -215,6 +215,32 @@ TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {
   moves.expect_whole("a.mp4");
 }
 
+// A worker that dies again and again is restarted later each time: nobody there says that the move is over.
+TEST(MovesThatFail, EndWhereTheOtherWorkerIsAway) {
+  MoveRig moves;
+  moves.wait_for_flow();
+  constexpr int deaths = 5;  // then it is away for two seconds
+  pid_t worker = moves.rig().pid_of("worker 2");
+  for (int death = 1; death < deaths; ++death) {
+    ::kill(worker, SIGKILL);
+    worker = moves.rig().successor_of("worker 2", worker);
+  }
+  ::kill(worker, SIGKILL);
+  Answer answer;
+  std::jthread mover([&] { answer = moves.move("a", MoveRig::target); });
+  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; })) << moves.log();
+  EXPECT_EQ(moves.log().find("a: waiting"), std::string::npos) << "it needs that worker for nothing yet";
+  ::kill(moves.rig().pid_of("worker 0"), SIGKILL);
+  mover.join();
+  EXPECT_EQ(answer.status, 1) << answer.output << moves.log();
+  EXPECT_FALSE(moves.status_of("a").contains("moves_to"));
+  moves.wait_for_flow();
+  EXPECT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
+  moves.wait_for_flow();
+  moves.end();
+  EXPECT_EQ(check_pattern_recording(read_video(moves.rig().file("a.mp4")), false), "") << moves.log();
+}
+
 // Both of its workers.
 TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
   MoveRig moves(settles, "block");

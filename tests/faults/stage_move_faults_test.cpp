@@ -97,13 +97,13 @@ const Step old_committed{"OldCommitted", "hand_over.committed=kill", true, true}
 const Step old_finished{"OldFinished", "hand_over.finished=kill", true, true};
 
 INSTANTIATE_TEST_SUITE_P(Of, PartKilledAt,
-                         testing::Combine(testing::Values(first_stage, last_stage, tile, join),
+                         testing::Combine(testing::Values(first_stage, join),
                                           testing::Values(new_ready, new_live, old_passed, old_finished),
                                           testing::Values("drop")),
                          [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param).title; });
 
 INSTANTIATE_TEST_SUITE_P(WithBlock, PartKilledAt,
-                         testing::Combine(testing::Values(first_stage, tile, join),
+                         testing::Combine(testing::Values(last_stage, tile),
                                           testing::Values(new_stopped, new_going_on, old_passing, old_committing,
                                                           old_committed),
                                           testing::Values("block")),

@@ -161,6 +161,31 @@ TEST(KilledTile, CostsOnlyWhatItHadInHands) {
   EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
 }
 
+// One that died again and again is away for two seconds. Meanwhile the other one is back, and the source must not go on
+// for that alone: the join would wait for parts that nobody makes.
+TEST(KilledTile, IsWaitedForWhileAnotherOneComesBack) {
+  RigRun rig(tile_rig("block", 0));
+  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  constexpr int deaths = 5;
+  pid_t worker = rig.pid_of("worker 1");
+  for (int death = 1; death < deaths; ++death) {
+    ::kill(worker, SIGKILL);
+    worker = rig.successor_of("worker 1", worker);
+    ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  }
+  const pid_t other = rig.pid_of("worker 0");
+  ::kill(worker, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return times_in(rig.log(), "worker 1 died") == deaths; })) << rig.log();
+  ::kill(other, SIGKILL);
+  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  rig.signal(SIGINT);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  // Else the other one's queues fill with parts that nobody joins: two of 16 frames.
+  const auto camera = rig.camera("a");
+  EXPECT_LE(dropped(camera, "part_missing") + dropped(camera, "worker_lost"), 8U) << camera << rig.log();
+}
+
 // Whoever is not named in a change notices nothing of it, and nothing is counted twice.
 TEST(TiledCamera, ChangesItsTilesWhileTheRigRuns) {
   const auto rig_of = [](const std::string& placement) {

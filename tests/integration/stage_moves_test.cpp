@@ -16,24 +16,28 @@ namespace {
 using testing::HasSubstr;
 
 struct Way {
-  std::string title;
-  std::string placement;
+  std::string title = {};
+  std::string policy = "drop";
+  std::string placement = {};
   // From and to, one after another.
-  std::vector<std::pair<unsigned, unsigned>> moves;
+  std::vector<std::pair<unsigned, unsigned>> moves = {};
   std::string filters = "[{sharpen: {amount: 0.2}}, {color: {contrast: 1.05}}]";
 };
 void PrintTo(const Way& way, std::ostream* out) { *out << way.title; }
+
+const std::string two_stages = "{filter: [cpu:0, cpu:0], encode: cpu:1}";
+const std::string two_tiles = "{tiles: [cpu:0, cpu:1], encode: cpu:2}";
 
 // Camera a is placed like that; b, and c, on worker 1 and 2, must never notice.
 std::string keys_of(const Way& way) {
   return "    filters: " + way.filters + "\n    placement: " + way.placement + "\n";
 }
 
-class StageMoves : public testing::TestWithParam<std::tuple<Way, std::string>> {};
+class StageMoves : public testing::TestWithParam<Way> {};
 
 TEST_P(StageMoves, LoseNothing) {
-  const auto& [way, policy] = GetParam();
-  MoveRig moves(keys_of(way), policy);
+  const Way& way = GetParam();
+  MoveRig moves(keys_of(way), way.policy);
   moves.wait_for_flow();
   unsigned done = 0;
   for (const auto& [from, to] : way.moves) {
@@ -51,25 +55,21 @@ TEST_P(StageMoves, LoseNothing) {
   EXPECT_EQ(camera.at("moves"), done);
 }
 
-const std::vector<Way> ways{
-    {"FirstStage", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{0, 2}, {2, 0}}},
-    {"LastStage", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{1, 2}, {2, 1}}},
-    {"ToTheWorkerOfItsNeighbour", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {{0, 1}, {1, 2}}},
-    {"TheMiddle", "{filter: [cpu:0, cpu:1], encode: cpu:0}", {{1, 2}, {2, 1}}},
-    {"ATile", "{tiles: [cpu:0, cpu:1]}", {{1, 2}, {2, 1}}},
-    {"TheJoin", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{2, 0}}},
-    {"EveryPart", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{0, 1}, {2, 0}, {1, 2}}},
-    {"WithMotion", "{tiles: [cpu:0, cpu:1], encode: cpu:2}", {{2, 0}, {1, 2}}, "[sharpen, motion]"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Of, StageMoves, testing::Combine(testing::ValuesIn(ways), testing::Values("drop", "block")),
-                         [](const auto& one) {
-                           return std::get<0>(one.param).title + "With" + std::get<1>(one.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Of, StageMoves,
+    testing::Values(Way{"FirstStage", "drop", two_stages, {{0, 2}, {2, 0}}},
+                    Way{"LastStage", "block", two_stages, {{1, 2}, {2, 1}}},
+                    Way{"ToTheWorkerOfItsNeighbour", "drop", two_stages, {{0, 1}, {1, 2}}},
+                    Way{"TheMiddle", "block", "{filter: [cpu:0, cpu:1], encode: cpu:0}", {{1, 2}, {2, 1}}},
+                    Way{"ATile", "drop", "{tiles: [cpu:0, cpu:1]}", {{1, 2}, {2, 1}}},
+                    Way{"TheJoin", "drop", two_tiles, {{2, 0}}},
+                    Way{"EveryPart", "block", two_tiles, {{0, 1}, {2, 0}, {1, 2}}},
+                    Way{"WithMotion", "block", two_tiles, {{2, 0}, {1, 2}}, "[sharpen, motion]"}),
+    [](const auto& one) { return one.param.title; });
 
 // Its further outputs are made by the first node.
 TEST(StageMovesOfAll, OutputsGoOnAsTheyWere) {
-  MoveRig moves(keys_of({"", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {}}) +
+  MoveRig moves(keys_of({.placement = two_stages}) +
                     "    snapshot: {path: a.jpg, every: 200ms}\n"
                     "    outputs:\n      slow: {rate: 5, record: {path: slow.mp4}}\n",
                 "block");
@@ -87,8 +87,42 @@ TEST(StageMovesOfAll, OutputsGoOnAsTheyWere) {
   EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
 }
 
+// Who asked has the answer when the part behind has its frames: the next one can go at once.
+TEST(StageMovesOneAfterAnother, NeedNoWait) {
+  MoveRig moves(keys_of({.placement = two_tiles}));
+  moves.wait_for_flow();
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{0, 1}, {2, 0}, {1, 2}, {1, 2}, {2, 0}}) {
+    const Answer answer = moves.move_part("a", from, to);
+    EXPECT_EQ(answer.status, 0) << from << " to " << to << ": " << answer.errors << moves.log();
+  }
+  moves.wait_for_flow();
+  for (const auto& edge : moves.status_of("a").at("graph").at("edges")) EXPECT_EQ(edge.at("missed"), 0) << edge;
+  moves.end();
+  moves.expect_whole("a.mp4");
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
+// Of frames that would take too much as tiles, all tiles but the first make nothing.
+TEST(StageMovesOfFramesThatAreNotTiled, GoOverLikeOthers) {
+  MoveRig moves(keys_of({.placement = "{tiles: [cpu:0, cpu:1, cpu:0], encode: cpu:2}",
+                         .filters = "[sharpen, {blur: {sigma: 16}}]"}) +
+                "    queue_size: 16\n");
+  moves.wait_for_flow();
+  ASSERT_THAT(moves.log(), HasSubstr("its frames are not tiled"));
+  for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{2, 0}, {0, 2}, {1, 2}, {0, 1}}) {
+    const Answer answer = moves.move_part("a", from, to);
+    EXPECT_EQ(answer.status, 0) << from << " to " << to << ": " << answer.errors << moves.log();
+  }
+  moves.wait_for_flow();
+  moves.end();
+  MoveRig::expect_even(read_video(moves.rig().file("a.mp4")), 40'000'000);  // the blur leaves no number in the frames
+  const auto camera = moves.rig().camera("a");
+  EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
+}
+
 TEST(StageMovesRefused, SayWhosePartHasToBeNamed) {
-  MoveRig moves(keys_of({"", "{filter: [cpu:0, cpu:0], encode: cpu:1}", {}}));
+  MoveRig moves(keys_of({.placement = two_stages}));
   moves.wait_for_flow();
   Answer answer = moves.move("a", 2);
   EXPECT_EQ(answer.status, 1);

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    queue_size: 0\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '0'"},
         Mistake{"    queue_size: 33\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '33'"},
         Mistake{"    queue_size: 32\n    decode: {threads: 7}\n",
-                "4:17: cameras.dock.queue_size: the frames of this camera would take a ring of up to 65 slots, and a "
+                "4:17: cameras.dock.queue_size: the frames of camera 'dock' would take a ring of up to 65 slots, and a "
                 "ring has at most 64: lower queue_size (now 32) or decode.threads (now 7)"},
         Mistake{"    queue_size: 1.5\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '1.5'"},
         Mistake{"    queue_size: 8x\n", "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got '8x'"},
