@@ -1,0 +1,34 @@
+// Where a cluster's keys lie in etcd. All begin with prefix(), which is one watch.
+//
+//   /campipe/NAME/nodes/NODE            a node's offer, under its lease: there as long as the node is
+//   /campipe/NAME/planners/NODE         a node that would plan, under its lease: the one that was created first does
+//   /campipe/NAME/plan                  which generation of the plan counts
+//   /campipe/NAME/plans/GEN/CAMERA      an assignment
+//   /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace campipe {
+
+class ClusterKeys {
+ public:
+  // `cluster`: a name without '/'.
+  explicit ClusterKeys(const std::string& cluster) : prefix_("/campipe/" + cluster + "/") {}
+
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  [[nodiscard]] std::string nodes() const { return prefix_ + "nodes/"; }
+  [[nodiscard]] std::string node(const std::string& name) const { return nodes() + name; }
+  [[nodiscard]] std::string planners() const { return prefix_ + "planners/"; }
+  [[nodiscard]] std::string planner(const std::string& name) const { return planners() + name; }
+  [[nodiscard]] std::string plan() const { return prefix_ + "plan"; }
+  [[nodiscard]] std::string plans() const { return prefix_ + "plans/"; }
+  [[nodiscard]] std::string generation(std::uint64_t number) const { return plans() + std::to_string(number) + "/"; }
+
+ private:
+  std::string prefix_;
+};
+
+}  // namespace campipe

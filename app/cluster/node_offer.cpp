@@ -1,0 +1,76 @@
+#include "app/cluster/node_offer.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/cluster/json_take.h"
+
+namespace campipe {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_possible(const NodeOffer& offer) {
+  return !offer.instance.empty() && offer.oldest_schema >= 1 && offer.newest_schema >= offer.oldest_schema &&
+         std::ranges::all_of(offer.capacity, [](const auto& of) { return std::isfinite(of.second) && of.second >= 0; });
+}
+
+}  // namespace
+
+std::string write_offer(const NodeOffer& offer) {
+  Json json = offer.other;
+  json["schema"] = oldest_cluster_schema;  // offers are how nodes find out what they have in common
+  json["instance"] = offer.instance;
+  json["address"] = offer.address;
+  json["version"] = offer.version;
+  json["oldest_schema"] = offer.oldest_schema;
+  json["newest_schema"] = offer.newest_schema;
+  json["features"] = offer.features;
+  json["labels"] = offer.labels;
+  json["capacity"] = offer.capacity;
+  json["devices"] = offer.devices;
+  json["draining"] = offer.draining;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<NodeOffer> read_offer(const std::string& node, const std::string& value) {
+  Json json = Json::parse(value, nullptr, false);
+  if (!take_schema(json)) return std::nullopt;
+  NodeOffer offer;
+  offer.node = node;
+  const bool good = take(json, "instance", offer.instance) && take(json, "address", offer.address) &&
+                    take(json, "version", offer.version) && take(json, "oldest_schema", offer.oldest_schema) &&
+                    take(json, "newest_schema", offer.newest_schema) && take(json, "features", offer.features) &&
+                    take(json, "labels", offer.labels) && take(json, "capacity", offer.capacity) &&
+                    take(json, "devices", offer.devices) && take(json, "draining", offer.draining);
+  if (!good || !is_possible(offer)) return std::nullopt;
+  offer.other = std::move(json);
+  return offer;
+}
+
+std::string new_instance() {
+  std::array<unsigned char, 16> bytes{};
+  ::randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, 33> text{};
+  ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  return text.data();
+}
+
+CommonGround common_ground(std::span<const NodeOffer> offers) {
+  CommonGround common;
+  if (offers.empty()) return common;
+  common.features = offers.front().features;
+  int oldest = oldest_cluster_schema;
+  for (const NodeOffer& offer : offers) {
+    oldest = std::max(oldest, offer.oldest_schema);
+    common.schema = std::min(common.schema, offer.newest_schema);
+    std::erase_if(common.features, [&](const std::string& feature) { return !offer.features.contains(feature); });
+  }
+  if (common.schema < oldest) common.schema = 0;
+  return common;
+}
+
+}  // namespace campipe
