@@ -1,0 +1,34 @@
+#include "app/cluster/assignment.h"
+
+#include "app/cluster/json_take.h"
+#include "app/cluster/node_offer.h"
+
+namespace campipe {
+
+std::string write_assignment(const CameraAssignment& assignment) {
+  nlohmann::json json = assignment.other;
+  json["schema"] = oldest_cluster_schema;
+  json["node"] = assignment.node;
+  json["epoch"] = assignment.epoch;
+  const auto put = [&](const char* key, const auto& value, bool is_there) {
+    if (is_there) json[key] = value;
+  };
+  put("from", assignment.from, !assignment.from.empty());
+  put("home", assignment.home, !assignment.home.empty());
+  put("reason", assignment.reason, !assignment.reason.empty());
+  put("revision", assignment.revision, assignment.revision != 0);
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<CameraAssignment> read_assignment(const std::string& value) {
+  nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  CameraAssignment read;
+  const bool good = take_schema(json) && take(json, "node", read.node) && take(json, "epoch", read.epoch) &&
+                    take(json, "from", read.from) && take(json, "home", read.home) &&
+                    take(json, "reason", read.reason) && take(json, "revision", read.revision);
+  if (!good || read.revision < 0) return std::nullopt;
+  read.other = std::move(json);
+  return read;
+}
+
+}  // namespace campipe
