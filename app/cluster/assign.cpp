@@ -339,7 +339,7 @@ class Assigner {
   }
 
   CameraPlace place_of(const Camera& camera) const {
-    if (camera.waits) return {view_.current.at(camera.of->name).node, camera.home, "its node is waited for"};
+    if (camera.waits) return {view_.current.at(camera.of->name).node, camera.home};
     return {camera.node != nullptr ? camera.node->of->name : "", camera.home, camera.reason};
   }
 

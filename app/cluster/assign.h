@@ -56,7 +56,7 @@ struct ClusterView {
 struct CameraPlace {
   std::string node;      // empty: there is none
   std::string home{};    // where it is to go back, if that pays; empty: it is at home
-  std::string reason{};  // why it has none, or had to leave a node that lives; for people
+  std::string reason{};  // why it has none, or not the one that it should have, or had to leave one; for people
   friend bool operator==(const CameraPlace&, const CameraPlace&) = default;
 };
 

@@ -4,6 +4,8 @@
 //   /campipe/NAME/planners/NODE         a node that would plan, under its lease: the one that was created first does
 //   /campipe/NAME/plan                  which generation of the plan counts
 //   /campipe/NAME/plans/GEN/CAMERA      an assignment
+//   /campipe/NAME/drained/NODE          somebody drains a node: it takes no cameras, and gives up its own
+//   /campipe/NAME/wanted/CAMERA         somebody wants a camera on a node
 //   /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
 #pragma once
 
@@ -23,6 +25,9 @@ class ClusterKeys {
   [[nodiscard]] std::string node(const std::string& name) const { return nodes() + name; }
   [[nodiscard]] std::string planners() const { return prefix_ + "planners/"; }
   [[nodiscard]] std::string planner(const std::string& name) const { return planners() + name; }
+  [[nodiscard]] std::string drained(const std::string& name) const { return prefix_ + "drained/" + name; }
+  [[nodiscard]] std::string wanted() const { return prefix_ + "wanted/"; }
+  [[nodiscard]] std::string wanted(const std::string& camera) const { return wanted() + camera; }
   [[nodiscard]] std::string plan() const { return prefix_ + "plan"; }
   [[nodiscard]] std::string plans() const { return prefix_ + "plans/"; }
   [[nodiscard]] std::string generation(std::uint64_t number) const { return plans() + std::to_string(number) + "/"; }

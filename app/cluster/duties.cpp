@@ -1,0 +1,76 @@
+#include "app/cluster/duties.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/cluster/json_take.h"
+#include "core/replace_file.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t largest_file = 4U << 20U;
+
+std::string read_small(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(largest_file, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+NodeDuties DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
+  NodeDuties duties;
+  for (const auto& [camera, stored] : plan.cameras) {
+    // Also of those that are not its own: it must not take them back by an older plan.
+    if (!guard_.accept(camera, stored.fence) || stored.assignment.node != node_) continue;
+    const std::string& from = stored.assignment.from;
+    const bool is_here = !from.empty() && from != node_ && mirror.find(keys.node(from)) != nullptr;
+    if (!is_here) freed_[camera] = stored.fence;
+    const auto freed = freed_.find(camera);
+    duties[camera] = {stored.fence, from, freed == freed_.end() || freed->second != stored.fence};
+  }
+  return duties;
+}
+
+CameraLeave leave_of(const NodeDuty& duty, OnPartition on_partition, const MembershipState& membership,
+                     Clock::time_point now) {
+  using Stage = MembershipState::Stage;
+  if (membership.stage == Stage::name_taken) return {};
+  const bool is_certain = membership.stage == Stage::member && now < membership.effects_end;
+  return {is_certain || on_partition == OnPartition::keep, is_certain && !duty.from_is_here};
+}
+
+void save_duties(const std::filesystem::path& file, const std::string& cluster, const std::string& node,
+                 const NodeDuties& duties) {
+  nlohmann::json json{{"schema", 1}, {"cluster", cluster}, {"node", node}, {"cameras", nlohmann::json::object()}};
+  for (const auto& [camera, duty] : duties) {
+    json["cameras"][camera] = {{"epoch", duty.fence.epoch}, {"revision", duty.fence.revision}};
+  }
+  replace_file(file, json.dump());
+}
+
+std::optional<NodeDuties> saved_duties(const std::filesystem::path& file, const std::string& cluster,
+                                       const std::string& node) {
+  nlohmann::json json = nlohmann::json::parse(read_small(file), nullptr, false);
+  std::string of_cluster;
+  std::string of_node;
+  nlohmann::json cameras;
+  const bool good = take_schema(json) && take(json, "cluster", of_cluster) && take(json, "node", of_node) &&
+                    take(json, "cameras", cameras) && cameras.is_object();
+  if (!good || of_cluster != cluster || of_node != node) return std::nullopt;
+  NodeDuties duties;
+  for (auto& [camera, value] : cameras.items()) {
+    Fence fence;
+    if (!value.is_object() || !take(value, "epoch", fence.epoch) || !take(value, "revision", fence.revision) ||
+        fence.revision <= 0) {
+      return std::nullopt;
+    }
+    duties[camera] = {fence};
+  }
+  return duties;
+}
+
+}  // namespace campipe
