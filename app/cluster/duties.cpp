@@ -1,5 +1,6 @@
 #include "app/cluster/duties.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -21,18 +22,31 @@ std::string read_small(const std::filesystem::path& path) {
 
 }  // namespace
 
-NodeDuties DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
-  NodeDuties duties;
+const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
+  const Fence of_plan{plan.epoch, plan.revision};
+  plan_is_older_ = of_plan < newest_plan_;
+  const auto is_unreadable = [&](const std::string& key) {
+    return std::ranges::find(plan.unreadable, key) != plan.unreadable.end();
+  };
+  if (plan_is_older_ || is_unreadable(keys.plan())) return duties_;
+  newest_plan_ = of_plan;
+
+  NodeDuties next;
+  for (const auto& [camera, duty] : duties_) {
+    const auto stored = plan.cameras.find(camera);
+    const bool is_older = stored != plan.cameras.end() && stored->second.fence < duty.fence;
+    if (is_older || is_unreadable(keys.generation(plan.generation) + camera)) next[camera] = duty;
+  }
   for (const auto& [camera, stored] : plan.cameras) {
-    // Also of those that are not its own: it must not take them back by an older plan.
+    // Also of those that are not its own: it must not take them back by an older assignment.
     if (!guard_.accept(camera, stored.fence) || stored.assignment.node != node_) continue;
     const std::string& from = stored.assignment.from;
     const bool is_here = !from.empty() && from != node_ && mirror.find(keys.node(from)) != nullptr;
     if (!is_here) freed_[camera] = stored.fence;
     const auto freed = freed_.find(camera);
-    duties[camera] = {stored.fence, from, freed == freed_.end() || freed->second != stored.fence};
+    next[camera] = {stored.fence, from, freed == freed_.end() || freed->second != stored.fence};
   }
-  return duties;
+  return duties_ = std::move(next);
 }
 
 CameraLeave leave_of(const NodeDuty& duty, OnPartition on_partition, const MembershipState& membership,

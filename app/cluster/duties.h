@@ -30,14 +30,20 @@ class DutyKeeper {
  public:
   explicit DutyKeeper(std::string node) : node_(std::move(node)) {}
 
-  // The cameras of the node, by a plan as the mirror shows it. It obeys no older plan later. Once the node that had a
-  // camera before was seen to be gone, its return does not matter for that camera.
-  NodeDuties update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys);
+  // The cameras of the node, by a plan as the mirror shows it. What it must not obey, or cannot read, changes nothing:
+  // an older plan, an older assignment, a value of a newer version. Once the node that had a camera before was seen to
+  // be gone, its return does not matter for that camera.
+  const NodeDuties& update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys);
+  // The plan is older than one that was seen, or gone: etcd was restored from a backup, or lost its data.
+  [[nodiscard]] bool plan_is_older() const { return plan_is_older_; }
   // The node that had the camera before has said that it has ended what it did under older fences.
   void handed_over(const std::string& camera, const Fence& fence) { freed_[camera] = fence; }
 
  private:
   std::string node_;
+  NodeDuties duties_;
+  Fence newest_plan_;  // of the pointer
+  bool plan_is_older_ = false;
   FenceGuard guard_;
   std::map<std::string, Fence> freed_;  // cameras whose predecessor does nothing any more, as of this fence
 };

@@ -1,0 +1,104 @@
+#include "app/cluster/agent.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace campipe {
+namespace {
+
+constexpr auto restored =
+    "etcd has an older plan than this node has seen, or none: it was restored from a backup, or has lost its data. "
+    "What "
+    "runs goes on, and nothing is planned until the epoch is raised";
+
+}  // namespace
+
+ClusterAgent::ClusterAgent(Options options)
+    : keys_(options.cluster),
+      node_(options.offer.node),
+      watch_({options.servers, keys_.prefix(), options.silence}),
+      membership_({options.servers, keys_, options.ttl}, std::move(options.offer)),
+      planning_(options.servers, keys_, options.ttl),
+      keeper_(node_) {
+  if (options.last_duties) view_.duties = *std::move(options.last_duties);
+}
+
+ClusterAgent::~ClusterAgent() = default;
+
+std::vector<pollfd> ClusterAgent::fds() const {
+  return {{watch_.fd(), POLLIN, 0}, {membership_.fd(), POLLIN, 0}, {planning_.fd(), POLLIN, 0}};
+}
+
+// When effects end by themselves.
+std::optional<Clock::time_point> ClusterAgent::next_look() const {
+  const bool has_effects = std::ranges::any_of(view_.leaves, [](const auto& leave) { return leave.second.effects; });
+  return has_effects ? std::optional(view_.membership.effects_end) : std::nullopt;
+}
+
+void ClusterAgent::set_cameras(std::vector<ClusterCamera> cameras) {
+  cameras_ = std::move(cameras);
+  cameras_are_new_ = true;
+}
+
+std::vector<ClusterPlanner::Move> ClusterAgent::take_moves() { return std::exchange(moves_, {}); }
+
+// True: the mirror has changed.
+bool ClusterAgent::follow() {
+  const std::vector<EtcdNews> all = watch_.take();
+  for (const EtcdNews& news : all) mirror_.apply(news);
+  if (all.empty()) return false;
+  view_.plan = read_plan(mirror_, keys_);
+  view_.nodes.clear();
+  mirror_.each_below(keys_.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (auto offer = read_offer(std::string(name), value.value)) view_.nodes[std::string(name)] = *std::move(offer);
+  });
+  const auto elected = elected_planner(mirror_, keys_);
+  view_.planner = elected ? elected->node : "";
+  return true;
+}
+
+void ClusterAgent::plan_if_elected(bool is_news, Clock::time_point now) {
+  const auto elected = elected_planner(mirror_, keys_);
+  const MembershipState& own = view_.membership;
+  const bool plans = elected && own.stage == MembershipState::Stage::member && elected->candidacy == own.candidacy &&
+                     now < own.effects_end && cameras_ && !keeper_.plan_is_older();
+  if (!plans) {
+    if (planning_as_) planning_.rest();
+    planning_as_.reset();
+    return;
+  }
+  const bool is_new = planning_as_ != own.candidacy;
+  if (!is_news && !is_new && !std::exchange(cameras_are_new_, false)) return;
+  planning_as_ = own.candidacy;
+  cameras_are_new_ = false;
+  planning_.plan({own.candidacy, mirror_, *cameras_});
+}
+
+const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
+  view_.membership = membership_.state();
+  const bool is_news = follow();
+  if (mirror_.revision() > 0) {
+    const NodeDuties& duties = keeper_.update(view_.plan, mirror_, keys_);
+    view_.plan_is_known = !keeper_.plan_is_older();
+    // Of an older plan, a node that has just started has nothing but its last duties.
+    if (view_.plan_is_known) view_.duties = duties;
+  }
+  plan_if_elected(is_news, now);
+  Planning::Result planned = planning_.take();
+  std::ranges::move(planned.moves, std::back_inserter(moves_));
+
+  view_.leaves.clear();
+  for (const auto& [camera, duty] : view_.duties) {
+    const auto configured = on_partition_.find(camera);
+    const OnPartition on_partition = configured == on_partition_.end() ? OnPartition::keep : configured->second;
+    view_.leaves[camera] = leave_of(duty, on_partition, view_.membership, now);
+  }
+  view_.problem = view_.membership.problem;
+  if (view_.problem.empty() && keeper_.plan_is_older()) view_.problem = restored;
+  for (std::string other : {watch_.problem(), std::move(planned.problem)}) {
+    if (view_.problem.empty()) view_.problem = std::move(other);
+  }
+  return view_;
+}
+
+}  // namespace campipe
