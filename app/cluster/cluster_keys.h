@@ -2,6 +2,8 @@
 //
 //   /campipe/NAME/nodes/NODE            a node's offer, under its lease: there as long as the node is
 //   /campipe/NAME/planners/NODE         a node that would plan, under its lease: the one that was created first does
+//   /campipe/NAME/rig                   which generation of the rig's configuration counts
+//   /campipe/NAME/rig/GEN/PIECE         a piece of its text
 //   /campipe/NAME/plan                  which generation of the plan counts
 //   /campipe/NAME/plans/GEN/CAMERA      an assignment
 //   /campipe/NAME/drained/NODE          somebody drains a node: it takes no cameras, and gives up its own
@@ -25,6 +27,10 @@ class ClusterKeys {
   [[nodiscard]] std::string node(const std::string& name) const { return nodes() + name; }
   [[nodiscard]] std::string planners() const { return prefix_ + "planners/"; }
   [[nodiscard]] std::string planner(const std::string& name) const { return planners() + name; }
+  [[nodiscard]] std::string rig() const { return prefix_ + "rig"; }
+  [[nodiscard]] std::string rig_generation(std::uint64_t number) const {
+    return rig() + "/" + std::to_string(number) + "/";
+  }
   [[nodiscard]] std::string drained(const std::string& name) const { return prefix_ + "drained/" + name; }
   [[nodiscard]] std::string wanted() const { return prefix_ + "wanted/"; }
   [[nodiscard]] std::string wanted(const std::string& camera) const { return wanted() + camera; }

@@ -45,7 +45,7 @@ class ClusterAgentTest : public testing::Test {
   }
 
   void start_node(const std::string& node) {
-    std::vector<std::string> arguments{CAMPIPE_CLUSTER_PEER, node, log_of(node), std::to_string(ttl.count()),
+    std::vector<std::string> arguments{CAMPIPE_CLUSTER_PEER,    node, log_of(node), std::to_string(ttl.count()),
                                        std::to_string(cameras), "3"};
     for (const std::string& url : etcd_->servers().urls) arguments.push_back(url);
     nodes_[node] = std::make_unique<test::Program>(arguments);
