@@ -217,7 +217,7 @@ TEST_F(EtcdClientTest, WithoutQuorumNothingIsChangedAndThatIsKnown) {
 }
 
 TEST_F(EtcdClientTest, AFullStoreIsNamed) {
-  EtcdMembers etcd({1, {"--quota-backend-bytes", "200000"}});
+  EtcdMembers etcd({.arguments = {"--quota-backend-bytes", "200000"}});
   EtcdClient client(etcd.servers());
   EXPECT_FALSE(*client.no_space());
   const auto lease = client.grant(60s);
@@ -293,7 +293,7 @@ TEST_F(EtcdClientTest, TlsIsMutual) {
   certificates.make("ca");
   const EtcdTls own = certificates.make("node");
   const EtcdTls server = certificates.make("etcd");
-  EtcdMembers etcd({1, {}, server, own});
+  EtcdMembers etcd({.server_tls = server, .client_tls = own});
   EtcdClient client(etcd.servers());
   ASSERT_TRUE(client.put("a", "1"));
 

@@ -56,7 +56,7 @@ void EtcdMembers::choose_ports() {
 }
 
 std::string EtcdMembers::url(int client_port) const {
-  return (options_.server_tls.certificate.empty() ? "http" : "https") + std::string("://127.0.0.1:") +
+  return (options_.server_tls.certificate.empty() ? "http" : "https") + std::string("://") + options_.host + ":" +
          std::to_string(client_port);
 }
 
@@ -83,9 +83,12 @@ void EtcdMembers::start_at(int member, int client_port) {
   Member& own = members_.at(static_cast<std::size_t>(member));
   const std::string peer = "http://127.0.0.1:" + std::to_string(own.peer_port);
   const std::string client = url(client_port);
+  std::string listens = client;
+  listens.replace(listens.find(options_.host), options_.host.size(), options_.listens_at);
   const EtcdTls& tls = options_.server_tls;
-  std::vector<std::string> arguments{"etcd", "--name", "m" + std::to_string(member)};
-  add(arguments, {"--data-dir", data_of(member), "--listen-client-urls", client, "--advertise-client-urls", client});
+  std::vector<std::string> arguments = options_.runner;
+  add(arguments, {"etcd", "--name", "m" + std::to_string(member)});
+  add(arguments, {"--data-dir", data_of(member), "--listen-client-urls", listens, "--advertise-client-urls", client});
   add(arguments, {"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster});
   add(arguments, {"--initial-cluster-token", folder_.path().filename().string() + std::to_string(attempt_)});
   add(arguments, {"--logger", "zap", "--log-outputs", data_of(member) + ".log"});

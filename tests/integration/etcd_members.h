@@ -19,7 +19,10 @@ class EtcdMembers {
   struct Options {
     int count = 1;
     std::vector<std::string> arguments = {};  // further ones, for each member
-    EtcdTls server_tls = {};                  // `ca`: clients must show a certificate of it
+    std::vector<std::string> runner = {};     // what runs etcd, such as ip netns exec NAME
+    std::string host = "127.0.0.1";           // where clients reach it
+    std::string listens_at = host;
+    EtcdTls server_tls = {};  // `ca`: clients must show a certificate of it
     EtcdTls client_tls = {};
   };
 

@@ -189,7 +189,7 @@ TEST_F(MembershipTest, AMemberOfEtcdThatDiesCostsNoLease) {
 }
 
 TEST_F(MembershipTest, AFullEtcdIsNamedAndJoinedOnceThereIsRoom) {
-  EtcdMembers etcd({1, {"--quota-backend-bytes", "200000"}});
+  EtcdMembers etcd({.arguments = {"--quota-backend-bytes", "200000"}});
   EtcdClient client(etcd.servers());
   ASSERT_TRUE(wait_for([&] { return !client.put("x", std::string(50'000, 'x')); }));
   ASSERT_TRUE(wait_for([&] { return *client.no_space(); }));

@@ -190,7 +190,7 @@ TEST_F(PlanStoreTest, ARaisedEpochIsAboveAllFences) {
 
 TEST_F(PlanStoreTest, AFullEtcdSaysWhatToDo) {
   watch_.reset();
-  etcd_ = std::make_unique<EtcdMembers>(EtcdMembers::Options{1, {"--quota-backend-bytes", "200000"}});
+  etcd_ = std::make_unique<EtcdMembers>(EtcdMembers::Options{.arguments = {"--quota-backend-bytes", "200000"}});
   client_ = std::make_unique<EtcdClient>(etcd_->servers());
   candidacy_ = become_planner("a");
   ASSERT_TRUE(wait_for([&] { return !client_->put("x", std::string(50'000, 'x')); }));
