@@ -21,7 +21,7 @@ namespace campipe {
 
 class EtcdClient {
  public:
-  // Throws Error where libcurl or the TLS files cannot be used, or there is no URL.
+  // Throws Error where libcurl cannot be used, or there is no URL.
   explicit EtcdClient(EtcdServers servers, std::stop_token stop = {});
 
   // Of one key: no value where it does not exist.

@@ -45,7 +45,8 @@ struct HttpOutcome {
 
 class EtcdHttp {
  public:
-  // Throws Error where libcurl cannot be used, or the TLS files cannot.
+  // Throws Error where libcurl cannot be used. TLS files are looked at with each connection: what is wrong with them is
+  // a problem of the outcome.
   explicit EtcdHttp(EtcdTls tls, std::stop_token stop = {});
   ~EtcdHttp();
   EtcdHttp(const EtcdHttp&) = delete;

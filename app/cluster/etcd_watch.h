@@ -12,7 +12,7 @@
 //                                             time
 //
 // fd() is readable while take() has something; both, and the rest, from any thread. The destructor returns within
-// milliseconds.
+// milliseconds, unless a name server keeps libcurl waiting.
 #pragma once
 
 #include <chrono>
