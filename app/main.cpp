@@ -222,6 +222,11 @@ int run_rig(const Arguments& arguments) {
   tell_descriptors(loaded.rig, arguments.check);
   if (errors.empty() && is_refused(loaded.rig, machine)) return usage_error;
   if (arguments.check) return check(loaded, errors, arguments.config);
+  if (loaded.rig.cluster) {
+    std::cerr << "cluster: this version checks it, but joins no cluster yet; take it out to run this machine's cameras "
+                 "alone\n";
+    return usage_error;
+  }
   tell_problems(loaded.rig, machine);
 
   campipe::RunOptions options;

@@ -14,6 +14,7 @@
 #include "app/cluster/etcd_mirror.h"
 #include "app/cluster/membership.h"
 #include "app/cluster/plan_store.h"
+#include "app/config/cluster_config.h"
 
 namespace campipe {
 
@@ -47,9 +48,6 @@ class DutyKeeper {
   FenceGuard guard_;
   std::map<std::string, Fence> freed_;  // cameras whose predecessor does nothing any more, as of this fence
 };
-
-// Of a camera: what becomes of it where its node cannot say any more that it is still its node.
-enum class OnPartition : std::uint8_t { keep, stop };
 
 struct CameraLeave {
   bool run = false;      // be decoded, encoded and recorded

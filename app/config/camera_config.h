@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/cluster_config.h"
 #include "app/config/mosaic_config.h"
 #include "app/config/stream_config.h"
 #include "core/frame.h"
@@ -142,7 +143,8 @@ struct CameraConfig : StreamConfig {
   OnCorrupt on_corrupt = OnCorrupt::show;
   bool use_absolute_timestamp = true;  // frames carry the camera's own time, if its clock can be right
   int priority = 50;                   // 0 to 100: who gives way first
-  bool enabled = true;                 // false: it has its place in the rig, and nothing of it runs
+  OnPartition on_partition = OnPartition::keep;
+  bool enabled = true;  // false: it has its place in the rig, and nothing of it runs
   friend bool operator==(const CameraConfig&, const CameraConfig&) = default;
 };
 
@@ -166,6 +168,11 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                   "[give way](operations.md#priorities): step by step they have fewer frames, smaller ones, none, "
                   "and all again once there is time. Members of a group and mosaics do not. With the same priority "
                   "for all nobody gives way"});
+  keys.key(
+      "on_partition", &C::on_partition,
+      {.meaning = "in a [cluster](#cluster): what becomes of the camera where its node is cut off, so that another "
+                  "one may run it as well. `keep`: it is recorded on both, and nobody loses anything; `stop`: it "
+                  "is stopped before the other begins. Pushes always stop"});
   keys.key("on_corrupt", &C::on_corrupt,
            {.meaning = "frames that are damaged are shown as they are, or dropped and counted"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/config/camera_config.h"
+#include "app/config/cluster_config.h"
 #include "app/config/mosaic_keys.h"
 #include "app/config/server_config.h"
 
@@ -45,7 +46,8 @@ struct RigConfig {
   Admission admission = Admission::warn;
   Balance balance = Balance::automatic;
   std::string events;  // a file that gets a line of JSON for each event; empty: events.jsonl, where a camera has motion
-  std::optional<unsigned> umask;  // of all processes; none: as started, and nothing for others
+  std::optional<unsigned> umask;         // of all processes; none: as started, and nothing for others
+  std::optional<ClusterConfig> cluster;  // none: this machine is a rig of its own
   ServerConfig server;
 };
 
@@ -103,6 +105,8 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
   keys.key("mps", &R::mps, ParsedKey{read_mps, "choice", R"({"enum": ["off", "use"]})"},
            {.meaning = "`use`: the processes share the GPUs through NVIDIA's MPS daemon, which must run "
                        "([costs](operations.md#gpus)); `off`: campipe does not join a daemon that runs"});
+  keys.section("cluster", &R::cluster,
+               {.meaning = "several machines that run one rig, of which this one is a node", .fallback = "no cluster"});
   keys.inlined(&R::server);
 }
 

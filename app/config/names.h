@@ -61,6 +61,12 @@ template <>
 inline constexpr std::array choices<Balance>{Choice<Balance>{"auto", Balance::automatic},
                                              Choice<Balance>{"off", Balance::off}};
 template <>
+inline constexpr std::array choices<OnPartition>{Choice<OnPartition>{"keep", OnPartition::keep},
+                                                 Choice<OnPartition>{"stop", OnPartition::stop}};
+template <>
+inline constexpr std::array choices<OnEtcdMissing>{Choice<OnEtcdMissing>{"wait", OnEtcdMissing::wait},
+                                                   Choice<OnEtcdMissing>{"run", OnEtcdMissing::run}};
+template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
 inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},

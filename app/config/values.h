@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,6 +57,12 @@ std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& nod
 std::optional<std::string> read_password(const YamlNode& node, Report& report);
 std::optional<std::string> read_rtsp_secret(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, Report& report);
+// cluster.cpp
+std::optional<std::string> read_cluster_name(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_etcd_urls(const YamlNode& node, Report& report);
+std::optional<std::string> read_node_address(const YamlNode& node, Report& report);
+std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNode& node, Report& report);
+std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report);
 // mosaic.cpp
 std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);
 std::optional<Rgb> read_mosaic_colour(const YamlNode& node, Report& report);

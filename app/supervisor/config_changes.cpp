@@ -24,6 +24,7 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.mps != after.mps) return "mps";
   if (before.events != after.events) return "events";
   if (before.umask != after.umask) return "umask";
+  if (before.cluster != after.cluster) return "cluster";
   if (before.server.http_address != after.server.http_address) return "http_address";
   if (before.server.rtsp_address != after.server.rtsp_address) return "rtsp_address";
   if (before.server.tls != after.server.tls) return "tls";

@@ -69,6 +69,7 @@ CameraConfig full_camera() {
   camera.retry_max = 24h;
   camera.on_corrupt = OnCorrupt::skip;
   camera.priority = 7;
+  camera.on_partition = OnPartition::stop;
   camera.use_absolute_timestamp = false;
   camera.for_browsers = true;
   camera.enabled = false;
@@ -85,6 +86,19 @@ CameraConfig there_and_back(const CameraConfig& camera) {
 TEST(CameraJson, ComesBackEqual) {
   EXPECT_EQ(there_and_back({}), CameraConfig());
   EXPECT_EQ(there_and_back(full_camera()), full_camera());
+}
+
+TEST(RigJson, ItsClusterComesBackEqual) {
+  RigConfig rig;
+  rig.cluster = ClusterConfig{"hall",
+                              {"https://10.0.0.1:2379"},
+                              "one",
+                              "10.0.0.1:8443",
+                              {{"floor", "2"}},
+                              ClusterTlsConfig{"ca.pem", "one.pem", "one.key"},
+                              OnEtcdMissing::run};
+  EXPECT_EQ(rig_from_json(nlohmann::json::parse(to_json(rig).dump())).cluster, rig.cluster);
+  EXPECT_EQ(rig_from_json(to_json(RigConfig())).cluster, std::nullopt);
 }
 
 TEST(OutputJson, ComesBackEqual) {

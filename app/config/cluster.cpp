@@ -1,0 +1,149 @@
+// The cluster: its members, its node, and what is not left unprotected.
+#include <algorithm>
+#include <array>
+
+#include "app/config/address.h"
+#include "app/config/key_table.h"
+#include "app/config/reader.h"
+#include "app/config/tls.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t max_members = 9;
+constexpr std::size_t max_labels = 32;
+constexpr std::string_view member = "a member of etcd: https://HOST:PORT, without a path, or http:// on this machine";
+
+// Names are parts of etcd's keys.
+bool is_cluster_name(const std::string& text) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  return !text.empty() && text.size() <= 64 && text.find_first_not_of(allowed) == std::string::npos &&
+         text.front() != '_' && text.front() != '-' && text.front() != '.';
+}
+
+struct EtcdUrl {
+  bool is_encrypted = false;
+  ListenAddress address;
+};
+
+// Nothing: it is none. A user in it would be kept by nobody: etcd's passwords do not protect leases.
+std::optional<EtcdUrl> parse_etcd_url(std::string text) {
+  EtcdUrl url;
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!text.starts_with(scheme)) continue;
+    url.is_encrypted = scheme == "https://";
+    text.erase(0, scheme.size());
+    if (text.ends_with('/')) text.pop_back();
+    const auto address = split_listen_address(text);
+    if (!address || address->host.empty() || address->port == 0) return std::nullopt;
+    url.address = *address;
+    return url;
+  }
+  return std::nullopt;
+}
+
+void check_files(const Given<RigConfig>& file, Report& report) {
+  const YamlNode* tls = file["cluster.tls"].node;
+  if (tls == nullptr || tls->kind != YamlNode::Kind::map) return;
+  for (const std::string name : {"ca", "certificate", "key"}) {
+    if (file["cluster.tls." + name].node != nullptr) continue;
+    if (!mistyped(*tls, name, key_names<RigConfig>("cluster.tls"))) {
+      report.at_key(*tls, "missing key '" + name + "'");
+    }
+  }
+  const Origin& certificate = file["cluster.tls.certificate"];
+  const Origin& key = file["cluster.tls.key"];
+  if (!certificate.good || !key.good) return;
+  const ClusterTlsConfig& files = *file.value.cluster->tls;
+  const TlsProblem problem = check_certificate(files.certificate, files.key);
+  if (problem.what.empty()) return;
+  const YamlNode& node = problem.of_key ? *key.node : *certificate.node;
+  report.at(node, "the file " + shown(node) + " " + problem.what);
+}
+
+}  // namespace
+
+std::optional<std::string> read_cluster_name(const YamlNode& node, Report& report) {
+  constexpr std::string_view expected =
+      "1 to 64 of the characters A-Z, a-z, 0-9, _, - and ., beginning with a letter or a digit";
+  auto text = read_text(node, expected, report);
+  if (!text || is_cluster_name(*text)) return text;
+  refuse(node, expected, report);
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> read_etcd_urls(const YamlNode& node, Report& report) {
+  if (!is_list(node, report)) return std::nullopt;
+  if (node.children.empty()) report.at(node, "expected at least one member of etcd");
+  if (node.children.size() > max_members) report.at(node, "more than 9 members of etcd");
+  std::vector<std::string> urls;
+  for (const YamlNode& child : node.children) {
+    const auto text = read_text(child, member, report);
+    if (!text) continue;
+    if (!parse_etcd_url(*text)) {
+      refuse(child, member, report);
+    } else if (std::ranges::find(urls, *text) != urls.end()) {
+      report.at(child, "the member " + shown(child) + " is there twice");
+    } else {
+      urls.push_back(*text);
+    }
+  }
+  const bool good = !urls.empty() && urls.size() == node.children.size() && urls.size() <= max_members;
+  return good ? std::optional(std::move(urls)) : std::nullopt;
+}
+
+std::optional<std::string> read_node_address(const YamlNode& node, Report& report) {
+  constexpr std::string_view expected = "HOST:PORT, as the other nodes reach this one";
+  auto text = read_text(node, expected, report);
+  if (!text) return std::nullopt;
+  const auto address = split_listen_address(*text);
+  const bool is_all = address && (address->host == "0.0.0.0" || address->host == "::");
+  if (address && !address->host.empty() && !is_all && address->port != 0) return text;
+  refuse(node, expected, report);
+  return std::nullopt;
+}
+
+std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNode& node, Report& report) {
+  if (!is_map(node, report)) return std::nullopt;
+  std::map<std::string, std::string> labels;
+  for (const YamlNode& child : node.children) {
+    const bool is_name = check_name(child, "a label's", report);
+    auto text = read_text(child, "a text", report);
+    if (is_name && text) labels[child.key] = *std::move(text);
+  }
+  if (node.children.size() > max_labels) report.at(node, "more than 32 labels");
+  const bool good = labels.size() == node.children.size() && labels.size() <= max_labels;
+  return good ? std::optional(std::move(labels)) : std::nullopt;
+}
+
+std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report) {
+  return read_file_name(node, "a file with the authority's certificates (PEM)", report);
+}
+
+void check_cluster(const Given<RigConfig>& file, Report& report) {
+  const YamlNode* cluster = file["cluster"].node;
+  if (cluster == nullptr || cluster->kind != YamlNode::Kind::map) return;
+  for (const std::string name : {"name", "etcd", "address"}) {
+    if (file["cluster." + name].node != nullptr || mistyped(*cluster, name, key_names<RigConfig>("cluster"))) continue;
+    report.at_key(*cluster, "missing key '" + name + "'");
+  }
+  check_files(file, report);
+  const Origin& etcd = file["cluster.etcd"];
+  if (!etcd.good) return;
+  bool needs_certificates = false;
+  for (const YamlNode& child : etcd.node->children) {
+    const auto url = parse_etcd_url(child.text);
+    if (!url) continue;  // refused before
+    needs_certificates = needs_certificates || url->is_encrypted;
+    if (url->is_encrypted || is_loopback(url->address)) continue;
+    report.at(child, "whoever reaches " + shown(child) +
+                         " could take over the cluster: let etcd serve https:// and ask for certificates, and give "
+                         "`tls`");
+  }
+  if (needs_certificates && file["cluster.tls"].node == nullptr &&
+      !mistyped(*cluster, "tls", key_names<RigConfig>("cluster"))) {
+    report.at_key(*cluster, "missing key 'tls': etcd by https:// asks for a certificate");
+  }
+}
+
+}  // namespace campipe

@@ -1,0 +1,101 @@
+// The cluster that this machine is a node of (docs/cluster.md): its values, and beside them the description of its
+// keys.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/key.h"
+#include "app/config/values.h"
+
+namespace campipe {
+
+// Of a camera: what becomes of it where its node cannot say any more that it is still its node.
+enum class OnPartition : std::uint8_t { keep, stop };
+
+// What a node does that starts while etcd cannot be reached: wait for it, or run what it was assigned last.
+enum class OnEtcdMissing : std::uint8_t { wait, run };
+
+// PEM files, of the node: for etcd and for the other nodes.
+struct ClusterTlsConfig {
+  std::string ca;
+  std::string certificate;
+  std::string key;
+  friend bool operator==(const ClusterTlsConfig&, const ClusterTlsConfig&) = default;
+};
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<ClusterTlsConfig>) {
+  using T = ClusterTlsConfig;
+  constexpr std::string_view file = R"({"type": "string", "minLength": 1})";
+  keys.key("ca", &T::ca, ParsedKey{read_cluster_authority, "string", file},
+           {.meaning = "the certificates of the authority that signed those of etcd and of all nodes; nobody else is "
+                       "trusted",
+            .range = "a file (PEM)",
+            .fallback = required});
+  keys.key("certificate", &T::certificate, ParsedKey{read_certificate, "string", file},
+           {.meaning = "this node's certificate, which it shows to etcd and to the other nodes",
+            .range = "a file (PEM)",
+            .fallback = required});
+  keys.key("key", &T::key, ParsedKey{read_private_key, "string", file},
+           {.meaning = "its private key, not encrypted", .range = "a file (PEM)", .fallback = required});
+}
+
+struct ClusterConfig {
+  std::string name;
+  std::vector<std::string> etcd;  // URLs of its members
+  std::string node;               // empty: the machine's host name
+  std::string address;            // HOST:PORT
+  std::map<std::string, std::string> labels;
+  std::optional<ClusterTlsConfig> tls;
+  OnEtcdMissing on_etcd_missing = OnEtcdMissing::wait;
+  friend bool operator==(const ClusterConfig&, const ClusterConfig&) = default;
+};
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<ClusterConfig>) {
+  using C = ClusterConfig;
+  constexpr std::string_view name = R"({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$|\\$\\{"})";
+  keys.key("name", &C::name, ParsedKey{read_cluster_name, "string", name},
+           {.meaning = "the cluster's name, the same on all its nodes; several clusters can share an etcd",
+            .range = "1 to 64 of A–Z, a–z, 0–9, `_`, `-`, `.`; a letter or digit first",
+            .fallback = required});
+  keys.key("etcd", &C::etcd,
+           ParsedKey{read_etcd_urls, "list",
+                     R"({"type": "array", "minItems": 1, "maxItems": 9,
+                         "items": {"type": "string", "pattern": "^https?://.*:[0-9]{1,5}/?$|\\$\\{"}})"},
+           {.meaning = "the members of etcd. `http` only on this machine: etcd's passwords do not protect a cluster, "
+                       "certificates do",
+            .range = "1 to 9 of `https://HOST:PORT`, `http://127.0.0.1:PORT`",
+            .fallback = required});
+  keys.key("node", &C::node, ParsedKey{read_cluster_name, "string", name},
+           {.meaning = "this machine's name in the cluster, different on each, such as `${HOSTNAME}`",
+            .range = "as `name`",
+            .fallback = "the machine's host name"});
+  keys.key("address", &C::address,
+           ParsedKey{read_node_address, "string", R"({"type": "string", "pattern": ":[0-9]{1,5}$|\\$\\{"})"},
+           {.meaning = "where the other nodes reach this one", .range = "`HOST:PORT`", .fallback = required});
+  keys.key("labels", &C::labels,
+           ParsedKey{read_node_labels, "map",
+                     R"({"type": "object", "additionalProperties": {"type": ["string", "integer"]}})"},
+           {.meaning = "what is special about this node, such as `hall: 2`: cameras may ask for it",
+            .range = "up to 32 names and their texts",
+            .fallback = "none"});
+  keys.section("tls", &C::tls,
+               {.meaning = "certificates for etcd and between nodes, checked on both sides", .fallback = "no TLS"});
+  keys.key("on_etcd_missing", &C::on_etcd_missing,
+           {.meaning = "what this node does if etcd cannot be reached when it starts. `wait`: nothing, until it can; "
+                       "`run`: the cameras that it was assigned last"});
+}
+
+struct RigConfig;
+template <typename Config>
+struct Given;
+class Report;
+// What its keys have to fulfil together.
+void check_cluster(const Given<RigConfig>& file, Report& report);
+
+}  // namespace campipe

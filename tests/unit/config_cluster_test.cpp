@@ -1,0 +1,112 @@
+// The keys of a cluster.
+#include <gmock/gmock.h>
+
+#include "tests/unit/config_test_support.h"
+
+namespace campipe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+using Strings = std::vector<std::string>;
+
+// `keys` are those of `cluster`, from line 2 on.
+std::string with_cluster(const std::string& keys) {
+  return "cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25', on_partition: stop}}\ncluster: {" +
+         keys + "}\n";
+}
+const std::string on_this_machine = "name: hall, etcd: ['http://127.0.0.1:2379'], address: '127.0.0.1:8443'";
+
+class ClusterConfigTest : public ConfigTest {
+ protected:
+  static Strings wrong(const std::string& keys) { return errors(with_cluster(keys)); }
+};
+
+TEST_F(ClusterConfigTest, WithoutItThereIsNone) {
+  EXPECT_FALSE(load("cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25'}}\n").rig.cluster);
+  EXPECT_EQ(cameras("cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25'}}\n").at(0).on_partition,
+            OnPartition::keep);
+}
+
+TEST_F(ClusterConfigTest, KeysAreRead) {
+  make_certificate("one.pem", "one.key");
+  ::setenv("CAMPIPE_TEST_NODE", "one.hall", 1);
+  const LoadedConfig loaded =
+      load(with_cluster("name: hall, etcd: ['https://10.0.0.1:2379', 'https://etcd-2.lan:2379/', 'http://[::1]:2379'], "
+                        "node: '${CAMPIPE_TEST_NODE}', address: '10.0.0.1:8443', labels: {floor: 2, side: north}, "
+                        "tls: {ca: one.pem, certificate: one.pem, key: one.key}, on_etcd_missing: run"));
+  EXPECT_EQ(formatted(loaded), Strings());
+  const ClusterConfig expected{"hall",
+                               {"https://10.0.0.1:2379", "https://etcd-2.lan:2379/", "http://[::1]:2379"},
+                               "one.hall",
+                               "10.0.0.1:8443",
+                               {{"floor", "2"}, {"side", "north"}},
+                               ClusterTlsConfig{"one.pem", "one.pem", "one.key"},
+                               OnEtcdMissing::run};
+  EXPECT_EQ(loaded.rig.cluster, expected);
+  EXPECT_EQ(loaded.rig.cameras.at(0).on_partition, OnPartition::stop);
+}
+
+TEST_F(ClusterConfigTest, OnThisMachineItNeedsNoCertificates) { EXPECT_EQ(wrong(on_this_machine), Strings()); }
+
+TEST_F(ClusterConfigTest, NameMembersAndAddressAreRequired) {
+  EXPECT_THAT(wrong("node: one"), UnorderedElementsAre("rig.yaml:2:1: cluster: missing key 'name'",
+                                                       "rig.yaml:2:1: cluster: missing key 'etcd'",
+                                                       "rig.yaml:2:1: cluster: missing key 'address'"));
+  EXPECT_THAT(wrong(on_this_machine + ", tls: {}"),
+              UnorderedElementsAre(HasSubstr("cluster.tls: missing key 'ca'"),
+                                   HasSubstr("cluster.tls: missing key 'certificate'"),
+                                   HasSubstr("cluster.tls: missing key 'key'")));
+}
+
+TEST_F(ClusterConfigTest, NamesArePartsOfKeys) {
+  for (const std::string& bad : Strings{"a/b", "", "-a", ".a", "hall 1", "häll", std::string(65, 'a')}) {
+    EXPECT_THAT(wrong(on_this_machine + ", node: '" + bad + "'"),
+                ElementsAre(HasSubstr("cluster.node: expected 1 to 64 of the characters")))
+        << bad;
+  }
+}
+
+TEST_F(ClusterConfigTest, MembersAreUrlsWithAPortAndNothingElse) {
+  for (const std::string bad :
+       {"10.0.0.1:2379", "https://10.0.0.1", "https://:2379", "https://10.0.0.1:0", "https://10.0.0.1:2379/v3",
+        "https://ann:secret@10.0.0.1:2379", "ftp://10.0.0.1:2379"}) {
+    EXPECT_THAT(wrong("name: hall, etcd: ['" + bad + "'], address: 'a:1'"),
+                ElementsAre(HasSubstr("cluster.etcd[0]: expected a member of etcd: https://HOST:PORT")))
+        << bad;
+  }
+  EXPECT_THAT(wrong("name: hall, etcd: [], address: 'a:1'"), ElementsAre(HasSubstr("at least one member")));
+  EXPECT_THAT(wrong("name: hall, etcd: ['http://[::1]:1', 'http://[::1]:1'], address: 'a:1'"),
+              ElementsAre(HasSubstr("is there twice")));
+}
+
+TEST_F(ClusterConfigTest, BeyondThisMachineCertificatesAreNeeded) {
+  EXPECT_THAT(wrong("name: hall, etcd: ['http://10.0.0.1:2379'], address: 'a:1'"),
+              ElementsAre(HasSubstr("rig.yaml:2:30: cluster.etcd[0]: whoever reaches 'http://10.0.0.1:2379' could take "
+                                    "over the cluster: let etcd serve https://")));
+  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: 'a:1'"),
+              ElementsAre(HasSubstr("missing key 'tls': etcd by https:// asks for a certificate")));
+  make_certificate("one.pem", "one.key");
+  make_certificate("two.pem", "two.key");
+  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: 'a:1', "
+                    "tls: {ca: one.pem, certificate: one.pem, key: two.key}"),
+              ElementsAre(HasSubstr("the file 'two.key' does not belong to the certificate")));
+}
+
+TEST_F(ClusterConfigTest, TheAddressIsOneThatOthersReach) {
+  for (const std::string bad : {":8443", "0.0.0.0:8443", "[::]:8443", "10.0.0.1", "10.0.0.1:0", "off"}) {
+    EXPECT_THAT(wrong("name: hall, etcd: ['http://[::1]:1'], address: '" + bad + "'"),
+                ElementsAre(HasSubstr("cluster.address: expected HOST:PORT, as the other nodes reach this one")))
+        << bad;
+  }
+}
+
+TEST_F(ClusterConfigTest, LabelsAreNamesAndTexts) {
+  EXPECT_THAT(wrong(on_this_machine + ", labels: {a b: 1}"), ElementsAre(HasSubstr("a label's name has")));
+  EXPECT_THAT(wrong(on_this_machine + ", labels: {a: [1]}"),
+              ElementsAre(HasSubstr("cluster.labels.a: expected a text")));
+}
+
+}  // namespace
+}  // namespace campipe
