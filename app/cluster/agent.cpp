@@ -9,7 +9,7 @@ namespace {
 constexpr auto restored =
     "etcd has an older plan than this node has seen, or none: it was restored from a backup, or has lost its data. "
     "What "
-    "runs goes on, and nothing is planned until the epoch is raised";
+    "runs goes on, and nothing is planned until `campipe cluster apply --restored FILE` says that it counts";
 
 }  // namespace
 
@@ -48,6 +48,7 @@ bool ClusterAgent::follow() {
   for (const EtcdNews& news : all) mirror_.apply(news);
   if (all.empty()) return false;
   view_.plan = read_plan(mirror_, keys_);
+  follow_rig();
   view_.nodes.clear();
   mirror_.each_below(keys_.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
     if (auto offer = read_offer(std::string(name), value.value)) view_.nodes[std::string(name)] = *std::move(offer);
@@ -55,6 +56,13 @@ bool ClusterAgent::follow() {
   const auto elected = elected_planner(mirror_, keys_);
   view_.planner = elected ? elected->node : "";
   return true;
+}
+
+// It is a megabyte at most, whose digest is computed: not with every other news.
+void ClusterAgent::follow_rig() {
+  const EtcdKeyValue* const pointer = mirror_.find(keys_.rig());
+  const std::int64_t revision = pointer == nullptr ? 0 : pointer->mod_revision;
+  if (revision != view_.rig.revision || !view_.rig.problem.empty()) view_.rig = read_rig(mirror_, keys_);
 }
 
 void ClusterAgent::plan_if_elected(bool is_news, Clock::time_point now) {

@@ -20,6 +20,7 @@
 #include "app/cluster/duties.h"
 #include "app/cluster/election.h"
 #include "app/cluster/planning.h"
+#include "app/cluster/rig_store.h"
 
 namespace campipe {
 
@@ -39,6 +40,7 @@ class ClusterAgent {
   struct View {
     MembershipState membership;
     bool plan_is_known = false;  // etcd was read, and has no older plan than was seen
+    StoredRig rig{};             // of the plan's cluster, once it is known
     NodeDuties duties{};
     std::map<std::string, CameraLeave> leaves{};  // of the duties
     std::map<std::string, NodeOffer> nodes{};     // that are there, as far as this version can read their offers
@@ -68,6 +70,7 @@ class ClusterAgent {
 
  private:
   bool follow();
+  void follow_rig();
   void plan_if_elected(bool is_news, Clock::time_point now);
 
   ClusterKeys keys_;

@@ -30,6 +30,7 @@ const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& m
   };
   if (plan_is_older_ || is_unreadable(keys.plan())) return duties_;
   newest_plan_ = of_plan;
+  if (plan.generation == 0) return duties_;  // there is none yet, since the data were lost and somebody said so
 
   NodeDuties next;
   for (const auto& [camera, duty] : duties_) {

@@ -83,8 +83,11 @@ void Membership::run(const std::stop_token& stop) {
 
 void Membership::join(const std::stop_token& stop) {
   RetryWait wait(100ms, 2s);
+  lease_ = 0;
   while (!stop.stop_requested()) {
-    if (wait_for_name(stop)) {
+    const bool is_free = wait_for_name(stop);
+    if (lease_ != 0) return;
+    if (is_free) {
       const EtcdResult<EtcdLease> lease = client_->grant(options_.ttl);
       if (!lease) {
         const bool full = lease.error().failure == EtcdFailure::no_space;
@@ -131,8 +134,8 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
     if (found->values.empty()) return true;
     const EtcdKeyValue& value = found->values[0];
     const auto offer = read_offer(node_, value.value);
-    if (offer && offer->instance == instance_) {  // of a request whose answer did not come
-      static_cast<void>(client_->revoke(value.lease));
+    if (offer && offer->instance == instance_) {
+      take_over(value.lease);
       return false;
     }
     const auto now_left = client_->time_to_live(value.lease);
@@ -153,13 +156,37 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
   return false;
 }
 
+// It is this start's own: of a request whose answer did not come, or of a process before this one. Where etcd does not
+// answer, the next look finds out.
+void Membership::take_over(std::int64_t lease) {
+  const std::string candidate = options_.keys.planner(node_);
+  const EtcdResult<EtcdRange> found = client_->read(candidate);
+  if (!found) return;
+  if (found->values.empty() || found->values[0].lease != lease) {
+    static_cast<void>(client_->revoke(lease));  // else it ends by itself
+    return;
+  }
+  const auto kept = client_->keep_alive(lease);
+  if (!kept || !*kept) return;
+  lease_ = lease;
+  candidacy_ = {candidate, found->values[0].create_revision};
+  offer_created_ = candidacy_.create_revision;
+  clock_ = LeaseClock();
+  clock_.sent((*kept)->sent);
+  clock_.answered((*kept)->sent, (*kept)->ttl);
+  {
+    const std::lock_guard lock(mutex_);
+    offer_is_new_ = true;
+  }
+  set_state({Stage::member, lease_, clock_.effects_end(), candidacy_, {}});
+}
+
 bool Membership::put_offer_and_candidacy(const std::string& offer) {
   const std::string node = options_.keys.node(node_);
   candidacy_.key = options_.keys.planner(node_);
   const EtcdResult<EtcdTxnResult> joined = client_->txn(
       {{EtcdCompare::absent(node), EtcdCompare::absent(candidacy_.key)},
-       {EtcdOperation::put(node, offer, lease_),
-        EtcdOperation::put(candidacy_.key, nlohmann::json{{"schema", 1}, {"instance", instance_}}.dump(), lease_)}});
+       {EtcdOperation::put(node, offer, lease_), EtcdOperation::put(candidacy_.key, candidate(), lease_)}});
   if (!joined) {
     report(joined.error().message);
     return joined.error().failure == EtcdFailure::unknown && find_own();
@@ -167,6 +194,8 @@ bool Membership::put_offer_and_candidacy(const std::string& offer) {
   offer_created_ = candidacy_.create_revision = joined->header.revision;
   return joined->succeeded;
 }
+
+std::string Membership::candidate() const { return nlohmann::json{{"schema", 1}, {"instance", instance_}}.dump(); }
 
 // Whether a transaction without an answer was carried out.
 bool Membership::find_own() {
@@ -202,17 +231,28 @@ void Membership::keep(const std::stop_token& stop) {
 
 void Membership::renew_offer() {
   std::string offer;
+  bool plans = false;
   {
     const std::lock_guard lock(mutex_);
     offer = write_offer(offer_);
+    plans = !offer_.draining;
     offer_is_new_ = false;
   }
   const std::string key = options_.keys.node(node_);
+  EtcdTxn txn{{EtcdCompare::created_at(key, offer_created_)}, {EtcdOperation::put(key, offer, lease_)}};
+  const bool was_candidate = candidacy_.create_revision != 0;
+  if (was_candidate && !plans) txn.then.push_back(EtcdOperation::erase(candidacy_.key));
+  if (!was_candidate && plans) txn.then.push_back(EtcdOperation::put(candidacy_.key, candidate(), lease_));
+  txn.then.push_back(EtcdOperation::read(candidacy_.key));
   client_->set_deadline(clock_.next());
-  const EtcdResult<EtcdTxnResult> written =
-      client_->txn({{EtcdCompare::created_at(key, offer_created_)}, {EtcdOperation::put(key, offer, lease_)}});
+  const EtcdResult<EtcdTxnResult> written = client_->txn(txn);
   client_->set_deadline(std::nullopt);
-  if (written && written->succeeded) return;
+  if (written && written->succeeded) {
+    const auto& found = written->reads.at(0).values;
+    candidacy_.create_revision = found.empty() ? 0 : found[0].create_revision;
+    set_state({Stage::member, lease_, clock_.effects_end(), candidacy_, {}});
+    return;
+  }
   // Also where it is not known whether it was written: it is the same the second time. If the offer is gone, so is
   // the lease, and the next keep-alive will say so.
   report(written ? "this node's offer is gone from etcd" : written.error().message);

@@ -43,7 +43,7 @@ struct MembershipState {
   Stage stage = Stage::joining;
   std::int64_t lease = 0;           // of a member
   Clock::time_point effects_end{};  // of a member: by when what must not happen twice has to end
-  Candidacy candidacy{};            // of a member
+  Candidacy candidacy{};            // of a member; revision 0: it does not plan
   std::string problem{};            // of etcd, or why it is not a member; for people, with what to do
   friend bool operator==(const MembershipState&, const MembershipState&) = default;
 };
@@ -56,7 +56,8 @@ class Membership {
     std::chrono::seconds ttl{5};
   };
 
-  // Throws Error as EtcdClient does. `offer` has its node and a new instance.
+  // Throws Error as EtcdClient does. `offer` has its node and a new instance; or that of a process that died, whose
+  // lease this one takes over if it still lives.
   Membership(Options options, NodeOffer offer);
   // Leaves the cluster at once, so that the others need not wait for the lease to end; 2 s at most. Whoever still does
   // something for the cluster ends that first.
@@ -66,7 +67,7 @@ class Membership {
 
   [[nodiscard]] int fd() const { return changed_.get(); }
   MembershipState state();
-  // What is offered from now on; the same node and instance.
+  // What is offered from now on; the same node and instance. One that drains itself does not plan.
   void set_offer(NodeOffer offer);
 
  private:
@@ -75,7 +76,9 @@ class Membership {
   void run(const std::stop_token& stop);
   void join(const std::stop_token& stop);
   bool wait_for_name(const std::stop_token& stop);
+  void take_over(std::int64_t lease);
   bool put_offer_and_candidacy(const std::string& offer);
+  [[nodiscard]] std::string candidate() const;
   bool find_own();
   void keep(const std::stop_token& stop);
   void renew_offer();

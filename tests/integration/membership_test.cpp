@@ -220,5 +220,67 @@ TEST_F(MembershipTest, EndsSoonWhereNobodyAnswers) {
   EXPECT_LT(Clock::now() - begun, 1s);
 }
 
+// A process that died, and its successor: the node was there all the time.
+TEST_F(MembershipTest, ASuccessorGoesOnUnderTheSameLease) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  const NodeOffer offer = offer_of("a");
+  const auto lease = client.grant(5s);
+  ASSERT_TRUE(lease);
+  const auto before = client.txn({{},
+                                  {EtcdOperation::put(keys.node("a"), write_offer(offer), lease->id),
+                                   EtcdOperation::put(keys.planner("a"), R"({"schema":1})", lease->id)}});
+  ASSERT_TRUE(before);
+  NodeOffer newer = offer;
+  newer.capacity = {{"cores", 8}};
+  Membership successor({etcd.servers(), keys, 5s}, newer);
+  ASSERT_TRUE(becomes(successor, Stage::member));
+  EXPECT_EQ(successor.state().lease, lease->id);
+  EXPECT_EQ(successor.state().candidacy, (Candidacy{keys.planner("a"), before->header.revision}));
+  EXPECT_TRUE(wait_for([&] {
+    const auto now = client.read(keys.node("a"));
+    return now && now->values.size() == 1 && now->values[0].create_revision == before->header.revision &&
+           read_offer("a", now->values[0].value)->capacity == newer.capacity;
+  })) << "it offers what it has";
+}
+
+TEST_F(MembershipTest, AnOfferWithoutACandidacyIsNotTakenOver) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  const NodeOffer offer = offer_of("a");
+  const auto lease = client.grant(2s);
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(client.txn({{}, {EtcdOperation::put(keys.node("a"), write_offer(offer), lease->id)}}));
+  Membership successor({etcd.servers(), keys, 2s}, offer);
+  ASSERT_TRUE(becomes(successor, Stage::member));
+  EXPECT_NE(successor.state().lease, lease->id);
+}
+
+// It cannot use the rig, say: another node plans.
+TEST_F(MembershipTest, ANodeThatDrainsItselfDoesNotPlan) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  NodeOffer offer = offer_of("a");
+  Membership a({etcd.servers(), keys, 5s}, offer);
+  ASSERT_TRUE(becomes(a, Stage::member));
+  const auto b = join(etcd.servers(), "b");
+  ASSERT_TRUE(becomes(*b, Stage::member));
+  const auto candidate = [&] {
+    const auto found = client.read(keys.planner("a"));
+    return found && !found->values.empty() ? found->values[0].create_revision : 0;
+  };
+  const std::int64_t first = candidate();
+  ASSERT_EQ(a.state().candidacy.create_revision, first);
+  offer.draining = true;
+  a.set_offer(offer);
+  EXPECT_TRUE(wait_for([&] { return a.state().candidacy.create_revision == 0; }));
+  EXPECT_EQ(candidate(), 0);
+  offer.draining = false;
+  a.set_offer(offer);
+  EXPECT_TRUE(wait_for([&] { return a.state().candidacy.create_revision != 0; }));
+  EXPECT_EQ(a.state().candidacy.create_revision, candidate());
+  EXPECT_GT(candidate(), b->state().candidacy.create_revision) << "behind those that were there meanwhile";
+}
+
 }  // namespace
 }  // namespace campipe
