@@ -1,4 +1,4 @@
-// campipe: the command line, and the five roles of the one program.
+// campipe: the command line, and the roles of the one program.
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -7,15 +7,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <tuple>
 
 #include "app/calibrate/commands.h"
+#include "app/cluster/cluster_process.h"
 #include "app/commands/commands.h"
 #include "app/config/changes.h"
 #include "app/config/config.h"
@@ -41,6 +44,7 @@
 #include "app/supervisor/supervisor.h"
 #include "app/worker/worker.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
 
@@ -62,6 +66,7 @@ int run_role(const std::string& role, const char* about) {
     if (role == "master") return campipe::run_master();
     if (role == "worker") return campipe::run_worker();
     if (role == "publisher") return campipe::run_publisher();
+    if (role == campipe::cluster_role) return campipe::run_cluster();
     if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
     if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
@@ -199,6 +204,15 @@ bool stopped_early(campipe::RigSignals* signals) {
   return true;
 }
 
+// It was read a moment ago, in a process that would have been given up if its disk did not answer.
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw campipe::Error("cannot read " + file);
+  return text.str();
+}
+
 int run_rig(const Arguments& arguments) {
   std::optional<campipe::RigSignals> taken;  // not where nothing is to run: a signal ends that as it ends any program
   const bool plan_only = !arguments.plan.empty();
@@ -222,16 +236,12 @@ int run_rig(const Arguments& arguments) {
   tell_descriptors(loaded.rig, arguments.check);
   if (errors.empty() && is_refused(loaded.rig, machine)) return usage_error;
   if (arguments.check) return check(loaded, errors, arguments.config);
-  if (loaded.rig.cluster) {
-    std::cerr << "cluster: this version checks it, but joins no cluster yet; take it out to run this machine's cameras "
-                 "alone\n";
-    return usage_error;
-  }
   tell_problems(loaded.rig, machine);
 
   campipe::RunOptions options;
   options.config = arguments.config;
   options.digest = loaded.digest;
+  if (loaded.rig.cluster) options.text = text_of(arguments.config);
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {
@@ -283,6 +293,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
 
 int run(int argc, char** argv) {
   if (argc > 1 && is_role(argv[1])) return run_role(argv[1], argv[2]);
+  if (argc == 2 && std::string_view(argv[1]) == campipe::cluster_role && campipe::Child::started_by_supervisor())
+    return run_role(argv[1], nullptr);  // else it is a command
   if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
   CLI::App app{
       "campipe takes many cameras, decodes each once, filters and encodes them in worker processes, and records them.",

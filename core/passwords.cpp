@@ -46,6 +46,29 @@ void hide_fields(std::string& text) {
   }
 }
 
+bool has_user_with_password(std::string_view text) {
+  constexpr std::string_view mark = "://";
+  for (auto at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {
+    at += mark.size();
+    const std::string_view rest = text.substr(at);
+    const std::string_view host = rest.substr(0, rest.find_first_of(std::string(ends_of_url) + "/?#"));
+    const auto last = host.rfind('@');
+    const auto colon = host.find(':');
+    if (last != std::string_view::npos && colon != std::string_view::npos && colon + 1 < last) return true;
+  }
+  return false;
+}
+
+bool has_secret_field(std::string_view text) {
+  const auto url = std::min(text.find("://"), text.size());
+  for (auto equals = text.find('=', url); equals != std::string_view::npos; equals = text.find('=', equals + 1)) {
+    const bool has_value =
+        equals + 1 < text.size() && (std::string(ends_of_url) + "&/").find(text[equals + 1]) == std::string::npos;
+    if (has_value && is_secret_field(text, equals)) return true;
+  }
+  return false;
+}
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 void cut_paths(std::string& text) {
@@ -82,6 +105,8 @@ std::string redact_urls(const std::string& text) {
   cut_paths(shown);
   return shown;
 }
+
+bool holds_password(const std::string& text) { return has_user_with_password(text) || has_secret_field(text); }
 
 std::string without_passwords(const std::string& text) {
   std::string shown = text;

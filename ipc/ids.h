@@ -34,7 +34,7 @@ using NodeId = Id<struct NodeTag>;
 using EdgeId = Id<struct EdgeTag>;
 // A stream of packets, with a thread in the publisher: a camera's own stream, and each of its other outputs.
 using OutputId = Id<struct OutputTag>;
-// Source, publisher, a master or a worker.
+// Source, publisher, a master, a worker, or that of a cluster.
 using ProcessId = Id<struct ProcessTag>;
 
 }  // namespace campipe

@@ -31,6 +31,7 @@ constexpr Layout<DecodeBlock, EdgeWriterBlock, LookBlock> of_master;
 constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
+constexpr Layout<> of_cluster;
 
 unsigned number_of(const RigSize& size, CameraId) { return size.cameras; }
 unsigned number_of(const RigSize& size, NodeId) { return size.nodes; }
@@ -62,6 +63,7 @@ std::size_t offset_of(const RigSize& size, Layout<Block...>) {
 std::size_t page_bytes(const RigSize& size, ProcessId process) {
   if (process == source_process) return page_bytes(size, of_source);
   if (is_master(process)) return page_bytes(size, of_master);
+  if (process == cluster_process) return page_bytes(size, of_cluster);
   return process == publisher_process ? page_bytes(size, of_publisher) : page_bytes(size, of_worker);
 }
 
@@ -155,7 +157,7 @@ const RigPage::Part& RigPage::part(ProcessId process) const {
 }
 
 const RigPage::Part& RigPage::worker_part(ProcessId worker) const {
-  if (worker < worker_process(0) || is_master(worker))
+  if (worker < worker_process(0) || is_master(worker) || worker == cluster_process)
     throw Error("process " + std::to_string(worker.index()) + " is no worker");
   return part(worker);
 }

@@ -31,7 +31,7 @@
 
 namespace campipe {
 
-// The processes that beat. Workers are 3, 4, … All but source and masters take part in the barrier. The first master is
+// The processes that beat. Workers are 3, 4, … Publisher and workers take part in the barrier. The first master is
 // there in every rig: it decodes on the CPU. Further ones come as they are needed.
 inline constexpr ProcessId source_process{0};
 inline constexpr ProcessId master_process{1};
@@ -44,8 +44,12 @@ inline constexpr unsigned max_masters = 1 + max_gpu_masters + max_quarantines;
 constexpr ProcessId master_process_of(unsigned number) {
   return number == 0 ? master_process : ProcessId(worker_process(max_workers).index() + number - 1);
 }
-constexpr bool is_master(ProcessId process) { return process == master_process || process >= master_process_of(1); }
-inline constexpr unsigned max_processes = master_process_of(max_masters).index();
+// Of a rig that is a node of a cluster; it works for no camera.
+inline constexpr ProcessId cluster_process = master_process_of(max_masters);
+constexpr bool is_master(ProcessId process) {
+  return process == master_process || (process >= master_process_of(1) && process < cluster_process);
+}
+inline constexpr unsigned max_processes = cluster_process.index() + 1;
 constexpr unsigned participant_of(ProcessId process) { return process.index() - publisher_process.index(); }
 
 struct alignas(64) ProcessBlock {
@@ -295,7 +299,7 @@ class RigPage {
   // The supervisor's: it reads and writes all pages, those of the others where their process does not run. Memory is
   // taken only by what is used.
   static RigPage create(const RigSize& size, unsigned workers = 1);
-  // Supervisor: a page for one more process, a master. Nothing, where it is there.
+  // Supervisor: a page for one more process, a master or the cluster's. Nothing, where it is there.
   void add(ProcessId process);
   // That of `process`: it has its own page and, read-only, the shared one. Throws Error when they are not what they
   // should be.

@@ -172,7 +172,7 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
       "on_partition", &C::on_partition,
       {.meaning = "in a [cluster](#cluster): what becomes of the camera where its node is cut off, so that another "
                   "one may run it as well. `keep`: it is recorded on both, and nobody loses anything; `stop`: it "
-                  "is stopped before the other begins. Pushes always stop"});
+                  "is stopped before the other begins"});
   keys.key("on_corrupt", &C::on_corrupt,
            {.meaning = "frames that are damaged are shown as they are, or dropped and counted"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,

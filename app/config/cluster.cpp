@@ -1,4 +1,6 @@
 // The cluster: its members, its node, and what is not left unprotected.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
@@ -6,6 +8,7 @@
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
@@ -40,6 +43,48 @@ std::optional<EtcdUrl> parse_etcd_url(std::string text) {
     return url;
   }
   return std::nullopt;
+}
+
+// What stands there, without what comes from the environment.
+std::string literal_part(std::string written) {
+  for (auto begin = written.find("${"); begin != std::string::npos; begin = written.find("${", begin)) {
+    const auto end = written.find('}', begin);
+    if (end == std::string::npos) break;
+    written.erase(begin, end + 1 - begin);
+  }
+  return written;
+}
+
+// The text of the file is what etcd keeps, and whoever reads etcd reads it.
+void refuse_passwords(const YamlNode& node, Report& report) {
+  if (node.kind == YamlNode::Kind::scalar && holds_password(literal_part(node.written))) {
+    report.at(node,
+              "a password stands here, and would be kept in etcd: write ${VARIABLE} in its place, and set the variable "
+              "on each node");
+  }
+  for (const YamlNode& child : node.children) refuse_passwords(child, report);
+}
+
+template <typename Config>
+void refuse_pushes(const Given<Config>& stream, Report& report) {
+  if (const YamlNode* push = stream["push"].node) {
+    report.at_key(*push, "is not available in a cluster yet: two nodes could push to one target");
+  }
+}
+
+void refuse_pushes(const Given<CameraConfig>& camera, Report& report) {
+  refuse_pushes<CameraConfig>(camera, report);
+  for (const GivenOutput& output : camera.outputs) refuse_pushes<OutputConfig>(output, report);
+}
+
+// What is to be one for several cameras, or must not be twice, needs more than a node knows of the others.
+void refuse_what_is_not_there_yet(const Given<RigConfig>& file, Report& report) {
+  for (const char* key : {"mosaics", "sync_groups"}) {
+    const YamlNode* node = file[key].node;
+    if (node != nullptr) report.at_key(*node, "is not available in a cluster yet: cameras may be on different nodes");
+  }
+  refuse_pushes(file.defaults, report);
+  for (const GivenCamera& camera : file.cameras) refuse_pushes(camera, report);
 }
 
 void check_files(const Given<RigConfig>& file, Report& report) {
@@ -120,6 +165,13 @@ std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& 
   return read_file_name(node, "a file with the authority's certificates (PEM)", report);
 }
 
+std::string node_name(const ClusterConfig& config) {
+  if (!config.node.empty()) return config.node;
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return name.data();
+}
+
 void check_cluster(const Given<RigConfig>& file, Report& report) {
   const YamlNode* cluster = file["cluster"].node;
   if (cluster == nullptr || cluster->kind != YamlNode::Kind::map) return;
@@ -127,7 +179,14 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
     if (file["cluster." + name].node != nullptr || mistyped(*cluster, name, key_names<RigConfig>("cluster"))) continue;
     report.at_key(*cluster, "missing key '" + name + "'");
   }
+  if (file["cluster.node"].node == nullptr && !is_cluster_name(node_name({}))) {
+    report.at_key(*cluster, "missing key 'node': the machine's host name is no name of a node");
+  }
   check_files(file, report);
+  refuse_what_is_not_there_yet(file, report);
+  for (const YamlNode& part : file.node->children) {
+    if (part.key != "cluster") refuse_passwords(part, report);  // whose URLs have no users
+  }
   const Origin& etcd = file["cluster.etcd"];
   if (!etcd.good) return;
   bool needs_certificates = false;

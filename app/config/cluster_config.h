@@ -91,6 +91,9 @@ void describe_keys(Keys& keys, Of<ClusterConfig>) {
                        "`run`: the cameras that it was assigned last"});
 }
 
+// What `node` is, or stands for.
+std::string node_name(const ClusterConfig& config);
+
 struct RigConfig;
 template <typename Config>
 struct Given;

@@ -187,6 +187,8 @@ RigConfig rig_from_json(const nlohmann::json& json);
 // Of the servers' on its way to the publisher.
 nlohmann::json to_json(const ServerConfig& server);
 ServerConfig server_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const ClusterConfig& cluster);
+ClusterConfig cluster_from_json(const nlohmann::json& json);
 
 // The file that `record.path` means for a camera's output at a time: {camera}, {output} and strftime fields filled in
 // (local time).

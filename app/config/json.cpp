@@ -215,6 +215,11 @@ ServerConfig server_from_json(const json& from) {
   return config_from<ServerConfig>(from, "the servers' configuration");
 }
 
+json to_json(const ClusterConfig& cluster) { return to_value(cluster); }
+ClusterConfig cluster_from_json(const json& from) {
+  return config_from<ClusterConfig>(from, "a cluster's configuration");
+}
+
 json to_json(const RigConfig& rig) { return to_value(rig); }
 RigConfig rig_from_json(const json& from) { return config_from<RigConfig>(from, "a rig's configuration"); }
 

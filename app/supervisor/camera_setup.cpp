@@ -99,6 +99,9 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
       for (Output& output : camera.outputs) {
         if (has_work(process, camera, output)) send_to_publisher(camera, output);
       }
+      return;
+    case ProcessKind::cluster:
+      return;
   }
 }
 

@@ -38,6 +38,9 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
       for (Output& output : camera.outputs) {
         if (!output.publisher.done) threads.push_back({output, page.publish(output.id).thread, output.publisher.watch});
       }
+      break;
+    case ProcessKind::cluster:
+      break;
   }
   return threads;
 }

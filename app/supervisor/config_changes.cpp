@@ -91,6 +91,10 @@ void ConfigChanges::send_answer(pid_t asker, std::uint64_t request, messages::An
 }
 
 void ConfigChanges::ask(messages::ConfigChange change, pid_t asker) {
+  if (rig_.config.cluster && !is_reload(change)) {
+    return send_answer(asker, number_of(change),
+                       refused(409, "the cameras are a cluster's: change its rig with `campipe cluster apply FILE`"));
+  }
   if (waiting_.size() == most_changes) {
     return send_answer(asker, number_of(change), refused(409, "too many changes wait already; try again later"));
   }
@@ -213,7 +217,7 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   const Balance balance = std::exchange(rig_.config.balance, loaded.rig.balance);
   CameraDifference cameras;
   try {
-    cameras = roster_.apply(loaded.rig);
+    if (!rig_.config.cluster) cameras = roster_.apply(loaded.rig);  // else its file says nothing of those that run
   } catch (...) {
     rig_.config.admission = before;
     rig_.config.balance = balance;

@@ -1,5 +1,6 @@
 // The end of a run: sources stop, what has been decoded goes all the way, files are closed, processes leave.
 #include <algorithm>
+#include <utility>
 
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/supervisor.h"
@@ -15,6 +16,7 @@ using std::chrono::seconds;
 constexpr auto close_files_after = milliseconds(4000);  // of draining: users are promised whole files within 5 s
 constexpr auto kill_after = milliseconds(4700);
 constexpr auto leave_deadline = seconds(2);
+constexpr int refused_status = 2;
 constexpr auto first_frame = seconds(5);  // a camera may take to it
 
 bool is_over(const Camera& camera) {
@@ -70,6 +72,7 @@ void Supervisor::drain(const std::string& why) {
 // would never end, and failed or is disabled: a user can enable it again.
 bool Supervisor::everything_is_over() const {
   const auto cameras = rig_.cameras.all();
+  if (rig_.phase == RunPhase::running && cluster_.is_on()) return false;  // it may be given others
   if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {
     const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
     const bool one_may_come_back = std::ranges::any_of(cameras, [](const Camera& camera) {
@@ -102,11 +105,33 @@ void Supervisor::end_leaving() {
     processes_.send(processes_.source(), messages::Leave());
     processes_.send_to_all(ProcessKind::master, messages::Leave());
   }
+  leave_cluster();
   if (since > leave_deadline && !ending_.logged_late) {
     ending_.logged_late = true;
     spdlog::warn("some processes did not leave in time (missing at the barrier: {:#x})", barrier.wait(1, Clock::now()));
     kill_all();
   }
+}
+
+// Last: then other nodes take the cameras, whose files are closed here.
+void Supervisor::leave_cluster() {
+  const bool others = std::ranges::any_of(processes_.all(), [](const ManagedProcess& process) {
+    return process.kind != ProcessKind::cluster && process.child;
+  });
+  if (!cluster_.is_on() || others || std::exchange(ending_.left_cluster, true)) return;
+  processes_.send(processes_.of(ProcessKind::cluster), messages::LeaveCluster());
+}
+
+// Before anything of it has run; but with `on_etcd_missing: run` it may.
+void Supervisor::refuse(const std::string& why) {
+  ending_.refused = true;
+  if (!std::ranges::empty(rig_.cameras.all())) {
+    spdlog::error("ending: {}", why);
+    return drain("refused");
+  }
+  spdlog::error("not started: {}", why);
+  ending_.why = "refused";
+  kill_all();
 }
 
 void Supervisor::kill_all() {
@@ -154,6 +179,7 @@ void Supervisor::settle_the_rest() {
 }
 
 int Supervisor::exit_status() const {
+  if (ending_.refused) return refused_status;
   const bool failed = std::ranges::any_of(rig_.cameras.all(), [](const Camera& camera) {
     return std::ranges::any_of(camera.outputs, [](const Output& output) {
       return output.state == CameraState::failed || output.recording.failed || !output.recording.paused.empty();

@@ -36,6 +36,8 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
       return dispatch(messages::FromWorker(), message, take);
     case ProcessKind::publisher:
       return dispatch(messages::FromPublisher(), message, take);
+    case ProcessKind::cluster:
+      return dispatch(messages::FromCluster(), message, [this](auto& read) { cluster_.on(read); });
   }
 }
 

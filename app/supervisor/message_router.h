@@ -5,6 +5,7 @@
 
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
+#include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/message_checks.h"
 #include "app/supervisor/moves.h"
@@ -15,14 +16,15 @@ namespace campipe {
 class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
-                CameraRoster& roster, ConfigChanges& config, Moves& moves)
+                CameraRoster& roster, ConfigChanges& config, Moves& moves, ClusterRig& cluster)
       : rig_(rig),
         processes_(processes),
         lifecycle_(lifecycle),
         rings_(rings),
         roster_(roster),
         config_(config),
-        moves_(moves) {}
+        moves_(moves),
+        cluster_(cluster) {}
 
   // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
@@ -74,6 +76,7 @@ class MessageRouter {
   CameraRoster& roster_;
   ConfigChanges& config_;
   Moves& moves_;
+  ClusterRig& cluster_;
 };
 
 }  // namespace campipe

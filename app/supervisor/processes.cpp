@@ -43,6 +43,8 @@ ProcessId id_of(ProcessKind kind, unsigned number) {
       return publisher_process;
     case ProcessKind::worker:
       return worker_process(number);
+    case ProcessKind::cluster:
+      return cluster_process;
   }
   return {};
 }
@@ -73,6 +75,8 @@ std::string role_of(const ManagedProcess& process) {
       return "publisher";
     case ProcessKind::worker:
       return fmt::format("worker {}", process.number);
+    case ProcessKind::cluster:
+      return "cluster";
   }
   return "";
 }
@@ -345,6 +349,8 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::worker:
       return std::ranges::any_of(camera.nodes,
                                  [&](const CameraNode& node) { return node.worker == process.number && !node.done; });
+    case ProcessKind::cluster:
+      return false;
   }
   return false;
 }

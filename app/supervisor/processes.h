@@ -36,8 +36,8 @@ class Processes {
   // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.
   Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
 
-  // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters and
-  // max_workers. Throws Error.
+  // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters,
+  // max_workers, and one of the cluster. Throws Error.
   ManagedProcess& add(ProcessKind kind, ProcessPlace place);
   // In the order in which they were added; none is ever moved, or removed before the end.
   [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }

@@ -21,6 +21,7 @@ namespace campipe {
 
 struct RunOptions {
   std::filesystem::path config;  // for reloading
+  std::string text = {};         // what stands there, of a node of a cluster
   std::uint64_t digest = 0;      // of what stood there, see LoadedConfig
   std::string log_level = "info";
   std::optional<std::chrono::nanoseconds> duration;

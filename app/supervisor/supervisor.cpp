@@ -58,6 +58,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
       processes_(rig_, guard_, log_.write_fd(),
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
+                    if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
                     if (process.kind == ProcessKind::publisher) rig_.next_status = {};  // its servers have none yet
                   },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
@@ -70,6 +71,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   const RigPlan placed = balanced_plan(rig, machine, rig_.costs);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
+  if (rig_.config.cluster) rig_.config.cameras.clear();  // they come when the cluster's plan gives them to this node
   roster_.add_all(placed);
   cells_.follow();
 }
@@ -94,6 +96,7 @@ void Supervisor::add_processes(const RigPlan& plan) {
     processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
                                          gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
   }
+  if (rig_.config.cluster) processes_.add(ProcessKind::cluster, {});
 }
 
 int Supervisor::run() {
@@ -163,6 +166,7 @@ void Supervisor::tick() {
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
+  guard_.run("follow the cluster", [this] { cluster_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("end masters without cameras", [this] { roster_.end_unneeded_quarantines(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
@@ -224,6 +228,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving || lost_gpus_.is_gone(process.place.gpu)) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
+  if (process.kind == ProcessKind::cluster) return true;
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 

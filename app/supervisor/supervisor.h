@@ -1,6 +1,7 @@
-// The supervisor: starts source, masters, workers and publisher, routes rings between them, watches and restarts them,
-// and accounts for every frame. It handles no media and no GPU, so it rarely crashes. One thread: a loop that lets each
-// part do what is due. Whatever goes wrong in one part, the others are served: cameras and their files depend on it.
+// The supervisor: starts source, masters, workers, publisher and, of a node of a cluster, what joins that, routes rings
+// between them, watches and restarts them, and accounts for every frame. It handles no media and no GPU, so it rarely
+// crashes. One thread: a loop that lets each part do what is due. Whatever goes wrong in one part, the others are
+// served: cameras and their files depend on it.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/camera_setup.h"
+#include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/crash_attribution.h"
 #include "app/supervisor/load_shedder.h"
@@ -31,7 +33,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (22 fields, as it owns them all).
+// Of the parts each has references only to those before it (23 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -59,7 +61,9 @@ class Supervisor {
   void drain(const std::string& why);
   void begin_leaving();
   void end_leaving();
+  void leave_cluster();
   void kill_all();
+  void refuse(const std::string& why);
   [[nodiscard]] bool everything_is_over() const;
   [[nodiscard]] bool mosaics_are_over() const;
   void settle_the_rest();
@@ -90,7 +94,8 @@ class Supervisor {
   LoadShedder shedder_{rig_, processes_, balancer_};
   Relocations relocations_{rig_, processes_, lifecycle_, setup_, roster_, moves_};
   LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, log_.write_fd()};
-  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_};
+  ClusterRig cluster_{rig_, processes_, roster_, log_.write_fd(), [this](const std::string& why) { refuse(why); }};
+  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_, cluster_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
 
@@ -101,6 +106,8 @@ class Supervisor {
     std::optional<Clock::time_point> leave_began;
     bool gave_up = false;      // the time to drain was over before everything had been handed over
     bool logged_late = false;  // that processes do not leave
+    bool left_cluster = false;
+    bool refused = false;  // it must not run
   };
   Ending ending_;
 };

@@ -148,16 +148,6 @@ struct Misuse {
   std::string message;
 };
 
-// So that nobody believes that the other machines know of this one.
-TEST(CommandLine, AClusterIsCheckedButNotRunYet) {
-  const std::string rig =
-      two_cameras + "cluster: {name: hall, etcd: ['http://127.0.0.1:2379'], address: '127.0.0.1:8443'}\n";
-  EXPECT_EQ(ask({"--config", "rig.yaml", "--check"}, rig).status, 0);
-  const Answer answer = ask({"--config", "rig.yaml"}, rig);
-  EXPECT_EQ(answer.status, 2);
-  EXPECT_THAT(answer.errors, HasSubstr("cluster: this version checks it, but joins no cluster yet"));
-}
-
 TEST(CommandLine, RefusesMisuse) {
   const std::vector<Misuse> cases{
       {{"--nonsense"}, "--nonsense"},

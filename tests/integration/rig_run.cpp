@@ -103,17 +103,6 @@ std::string read_text(const fs::path& file) {
   return text.str();
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "campipe-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw system_error("cannot make " + name, errno);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
-
 RigRun::RigRun(const std::string& yaml, const Options& options) {
   fs::create_directory(temporary());
   std::ofstream config(file(options.config));

@@ -17,6 +17,7 @@
 
 #include "core/clock.h"
 #include "core/unique_handle.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
 
@@ -27,18 +28,6 @@ inline constexpr auto long_time = std::chrono::seconds(60);
 bool eventually(const std::function<bool()>& condition, std::chrono::nanoseconds limit = long_time);
 
 std::string read_text(const std::filesystem::path& file);
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct RigOptions {
   std::vector<std::string> arguments = {};  // besides --config and --report

@@ -6,8 +6,8 @@
 #include "app/cluster/election.h"
 #include "app/cluster/lease_clock.h"
 #include "app/cluster/node_offer.h"
-#include "app/cluster/start_pacer.h"
 #include "app/cluster/vanished_nodes.h"
+#include "app/supervisor/start_pacer.h"
 
 namespace campipe {
 namespace {

@@ -102,6 +102,37 @@ TEST_F(ClusterConfigTest, TheAddressIsOneThatOthersReach) {
   }
 }
 
+// What the file says is kept in etcd, as it stands there.
+TEST_F(ClusterConfigTest, PasswordsAreNotWrittenOut) {
+  ::setenv("CAMPIPE_TEST_SECRET", "secret", 1);
+  const auto with_source = [](const std::string& url) {
+    return "cameras: {dock: {source: '" + url + "'}}\ncluster: {" + on_this_machine + "}\n";
+  };
+  for (const std::string& url :
+       Strings{"rtsp://ann:secret@10.0.0.9/live", "rtsp://ann:s${CAMPIPE_TEST_SECRET}@10.0.0.9/",
+               "http://10.0.0.9/live.m3u8?token=secret"}) {
+    EXPECT_THAT(errors(with_source(url)),
+                ElementsAre("rig.yaml:1:25: cameras.dock.source: a password stands here, and would be kept in etcd: "
+                            "write ${VARIABLE} in its place, and set the variable on each node"))
+        << url;
+  }
+  for (const std::string& url : Strings{"rtsp://ann:${CAMPIPE_TEST_SECRET}@10.0.0.9/live", "rtsp://10.0.0.9:554/a@b",
+                                        "http://10.0.0.9/live.m3u8?token=${CAMPIPE_TEST_SECRET}"}) {
+    EXPECT_EQ(errors(with_source(url)), Strings()) << url;
+  }
+  EXPECT_EQ(errors("cameras: {dock: {source: 'rtsp://ann:secret@10.0.0.9/live'}}\n"), Strings()) << "no cluster";
+}
+
+TEST_F(ClusterConfigTest, WhatNodesCannotShareYetIsRefused) {
+  const std::string cameras =
+      "cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25', push: ['udp://10.0.0.9:5000']}}\n";
+  const std::string more = "mosaics: {wall: {cameras: [dock]}}\nsync_groups: {pair: {cameras: [dock]}}\n";
+  EXPECT_THAT(errors(cameras + more + "cluster: {" + on_this_machine + "}\n"),
+              testing::IsSupersetOf({HasSubstr("cameras.dock.push: is not available in a cluster yet"),
+                                     HasSubstr("mosaics: is not available in a cluster yet"),
+                                     HasSubstr("sync_groups: is not available in a cluster yet")}));
+}
+
 TEST_F(ClusterConfigTest, LabelsAreNamesAndTexts) {
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a b: 1}"), ElementsAre(HasSubstr("a label's name has")));
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a: [1]}"),

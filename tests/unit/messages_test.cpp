@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "app/control/cluster_messages.h"
 #include "app/control/load_messages.h"
 #include "app/control/message_dispatch.h"
 #include "app/probe/probe_messages.h"
@@ -77,6 +78,8 @@ TEST(Messages, ComeBackAsTheyWereSent) {
   check_list(messages::FromPublisher());
   check_list(messages::ToLoadProcess());
   check_list(messages::FromLoadProcess());
+  check_list(messages::ToCluster());
+  check_list(messages::FromCluster());
   check_list(messages::FromProbe());
   check_message<messages::ReadShared>();
   check_message<messages::SharedRead>();

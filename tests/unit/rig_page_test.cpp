@@ -246,6 +246,7 @@ TEST(RigPage, RefusesAWrongPartOrProcess) {
   EXPECT_THROW(std::ignore = &page.node(NodeId(0), publisher_process), Error) << "no worker";
   EXPECT_THROW(std::ignore = &page.decode(CameraId(0), master_process_of(1)), Error) << "it was made for one master";
   EXPECT_THROW(std::ignore = &page.decode(CameraId(0), first_worker), Error) << "no master";
+  EXPECT_THROW(std::ignore = &page.node(NodeId(0), cluster_process), Error) << "no worker";
   EXPECT_THROW(std::ignore = &page.process(ProcessId(max_processes)), Error);
   EXPECT_THROW(std::ignore = &RigPage::create(0).publish(OutputId(0)), Error);
 }
@@ -257,6 +258,8 @@ TEST(RigPage, HasAPageForEachMaster) {
     EXPECT_TRUE(is_master(master_process_of(master)));
     ids.insert(master_process_of(master));
   }
+  EXPECT_FALSE(is_master(cluster_process));
+  ids.insert(cluster_process);
   EXPECT_EQ(ids.size(), max_processes) << "each has an id of its own";
   EXPECT_FALSE(is_master(worker_process(max_workers - 1)));
   RigPage page = RigPage::create(2, max_workers);

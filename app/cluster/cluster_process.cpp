@@ -1,0 +1,205 @@
+#include "app/cluster/cluster_process.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "app/cluster/agent.h"
+#include "app/cluster/cluster_servers.h"
+#include "app/cluster/rig_keeper.h"
+#include "app/control/child.h"
+#include "app/control/cluster_messages.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+using namespace std::chrono_literals;
+using Stage = MembershipState::Stage;
+
+// With `on_etcd_missing: run`: so long etcd is waited for at the start.
+constexpr auto etcd_is_missing = 10s;
+constexpr auto store_first_again = 5s;
+
+class ClusterProcess {
+ public:
+  int run() {
+    return child_.run(
+        {[this](Message& message) { handle(message); }, [] { end_at_once(); }, [this] { return tick(); }});
+  }
+
+ private:
+  void handle(Message& message) {
+    dispatch(messages::ToCluster(), message, [this](auto& read) { on(read); });
+  }
+
+  void on(messages::JoinCluster& join);
+  void on(messages::OfferNode& offer);
+  void on(messages::PlanCameras& plan);
+  void on(const messages::LeaveCluster&);
+
+  // The supervisor is gone, and its other processes are closing their files. The lease is left to end by itself: until
+  // then they have.
+  [[noreturn]] static void end_at_once() { _exit(EXIT_SUCCESS); }
+
+  bool tick();
+  void report_membership(const ClusterAgent::View& view);
+  void report_problem(const std::string& problem);
+  void follow_rig(const ClusterAgent::View& view);
+  void follow_duties(const ClusterAgent::View& view);
+
+  Child child_;
+  messages::JoinCluster joined_as_;
+  NodeOffer offer_;
+  std::unique_ptr<RigKeeper> keeper_;
+  std::unique_ptr<ClusterAgent> agent_;
+  Clock::time_point began_ = Clock::now();
+  bool has_last_duties_ = false;
+
+  // As it was sent last.
+  bool was_member_ = false;
+  Clock::time_point lease_until_{};
+  bool name_is_taken_ = false;
+  std::string problem_;
+  std::string planner_;
+  std::int64_t rig_ = 0;
+  Clock::time_point store_first_at_{};
+  std::optional<std::vector<std::string>> duties_;
+
+  std::atomic<bool> has_left_{false};
+  std::jthread leaving_;
+};
+
+void ClusterProcess::on(messages::JoinCluster& join) {
+  joined_as_ = std::move(join);
+  const ClusterConfig& config = joined_as_.config;
+  offer_.node = node_name(config);
+  offer_.instance = joined_as_.instance;
+  offer_.address = config.address;
+  offer_.version = CAMPIPE_VERSION;
+  offer_.labels = config.labels;
+  offer_.capacity = joined_as_.offer.capacity;
+  offer_.devices = joined_as_.offer.devices;
+  offer_.draining = joined_as_.offer.unusable;
+  const EtcdServers servers = servers_of(config);
+  keeper_ = std::make_unique<RigKeeper>(
+      RigKeeper::Options{servers, config.name, offer_.node, joined_as_.folder}, [this](std::int64_t revision) {
+        child_.send(messages::ClusterRigWritten{RigKeeper::rig_file(joined_as_.folder).string(), revision});
+      });
+  ClusterAgent::Options options{servers, config.name, offer_};
+  if (config.on_etcd_missing == OnEtcdMissing::run)
+    options.last_duties = saved_duties(RigKeeper::duties_file(joined_as_.folder), config.name, offer_.node);
+  has_last_duties_ = options.last_duties.has_value();
+  agent_ = std::make_unique<ClusterAgent>(std::move(options));
+  spdlog::info("node {} of cluster {}", offer_.node, config.name);
+}
+
+void ClusterProcess::on(messages::OfferNode& offer) {
+  if (!agent_) return;
+  offer_.capacity = std::move(offer.capacity);
+  offer_.devices = std::move(offer.devices);
+  offer_.draining = offer.unusable;
+  agent_->set_offer(offer_);
+}
+
+void ClusterProcess::on(messages::PlanCameras& plan) {
+  if (!agent_) return;
+  std::vector<ClusterCamera> cameras;
+  for (messages::PlanCameras::Needs& needs : plan.cameras) {
+    cameras.push_back({std::move(needs.name), needs.priority, std::move(needs.ways)});
+  }
+  agent_->set_cameras(std::move(cameras));
+}
+
+// It may wait for etcd, and this thread has to beat meanwhile.
+void ClusterProcess::on(const messages::LeaveCluster&) {
+  if (leaving_.joinable()) return;
+  leaving_ = std::jthread([this, agent = std::move(agent_)]() mutable {
+    agent.reset();
+    has_left_ = true;
+    child_.wake();
+  });
+}
+
+bool ClusterProcess::tick() {
+  if (has_left_) return true;
+  if (!agent_) return false;
+  const ClusterAgent::View& view = agent_->update(Clock::now());
+  report_membership(view);
+  report_problem(view.problem.empty() ? view.rig.problem : view.problem);
+  follow_rig(view);
+  follow_duties(view);
+  for (const ClusterPlanner::Move& move : agent_->take_moves()) {
+    spdlog::info("cluster: {}: {}{}{}", move.camera, move.to.empty() ? "has no node" : "goes to " + move.to,
+                 move.from.empty() ? "" : " from " + move.from, move.reason.empty() ? "" : ": " + move.reason);
+  }
+  if (view.planner != planner_) {
+    planner_ = view.planner;
+    spdlog::info("cluster: {} plans", planner_.empty() ? "nobody" : planner_);
+  }
+  return false;
+}
+
+void ClusterProcess::report_membership(const ClusterAgent::View& view) {
+  const MembershipState& membership = view.membership;
+  const bool is_member = membership.stage == Stage::member;
+  was_member_ = was_member_ || is_member;
+  if (is_member && membership.effects_end != lease_until_) {
+    lease_until_ = membership.effects_end;
+    child_.send(messages::ClusterLease{to_ns(lease_until_)});
+  }
+  const bool is_taken = membership.stage == Stage::name_taken;
+  if (is_taken != std::exchange(name_is_taken_, is_taken) && is_taken) {
+    duties_.reset();  // when this one is a member again, it says anew what is to run
+    child_.send(messages::NodeNameTaken{membership.problem});
+  }
+}
+
+void ClusterProcess::report_problem(const std::string& problem) {
+  if (problem == problem_) return;
+  if (!problem.empty()) spdlog::warn("cluster: {}", problem);
+  if (problem.empty()) spdlog::info("cluster: etcd answers, and this node takes part");
+  problem_ = problem;
+}
+
+void ClusterProcess::follow_rig(const ClusterAgent::View& view) {
+  const bool is_there = view.rig.revision != 0;
+  if (is_there && view.rig.problem.empty() && view.rig.revision != rig_) {
+    rig_ = view.rig.revision;
+    keeper_->keep(view.rig);
+  }
+  const bool is_first = view.plan_is_known && !is_there && view.membership.stage == Stage::member;
+  if (!is_first || Clock::now() < store_first_at_) return;
+  store_first_at_ = Clock::now() + store_first_again;
+  keeper_->store_first(view.rig, joined_as_.rig);
+}
+
+// Only what a member sees counts: before, the cameras of its name may be another start's.
+void ClusterProcess::follow_duties(const ClusterAgent::View& view) {
+  const bool runs_the_last = has_last_duties_ && !was_member_ && !view.plan_is_known && !name_is_taken_ &&
+                             Clock::now() - began_ > etcd_is_missing;
+  const bool counts = was_member_ && view.plan_is_known && !name_is_taken_;
+  if (!counts && !runs_the_last) return;
+  std::vector<std::string> cameras;
+  for (const auto& [camera, duty] : view.duties) cameras.push_back(camera);
+  if (duties_ == cameras) return;
+  if (runs_the_last) {
+    spdlog::warn("cluster: etcd cannot be reached: this node runs what it was assigned last");
+    child_.send(messages::ClusterRigWritten{RigKeeper::rig_file(joined_as_.folder).string(), 0});
+  }
+  child_.send(messages::ClusterDuties{cameras});
+  if (counts) keeper_->keep(view.duties);
+  duties_ = std::move(cameras);
+}
+
+}  // namespace
+
+int run_cluster() { return ClusterProcess().run(); }
+
+}  // namespace campipe

@@ -1,0 +1,228 @@
+#include "app/supervisor/cluster_rig.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "app/control/message_dispatch.h"
+#include "app/placement/node_amounts.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/own_folders.h"
+
+namespace campipe {
+namespace {
+
+constexpr auto offer_interval = std::chrono::seconds(5);
+constexpr auto try_to_load_again = std::chrono::seconds(15);
+constexpr auto try_again = std::chrono::seconds(5);
+constexpr std::int64_t longest_lease = 3'600'000'000'000;  // ns
+
+std::string random_instance() {
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random());
+  return text;
+}
+
+// Of this node alone: several may run on one machine.
+std::filesystem::path folder_of(const RigState& rig) {
+  if (!rig.config.cluster) return {};
+  const auto state = state_folder().value_or(std::filesystem::absolute(rig.options.config).parent_path());
+  return state / "clusters" / rig.config.cluster->name / node_name(*rig.config.cluster);
+}
+
+bool is_starting(const Camera& camera) {
+  return camera.takes_part() && !camera.retiring && camera.own().state == CameraState::starting;
+}
+
+// One that failed is not tried again by itself.
+bool is_asked(const Camera& camera, const CameraConfig& config) {
+  if (camera.retiring) return camera.successor && *camera.successor == config;
+  return camera.asked == config;
+}
+
+}  // namespace
+
+ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
+                       std::function<void(const std::string&)> on_refused)
+    : rig_(rig),
+      processes_(processes),
+      roster_(roster),
+      log_fd_(log_fd),
+      on_refused_(std::move(on_refused)),
+      instance_(random_instance()),
+      folder_(folder_of(rig)),
+      pacer_(std::random_device()()) {}
+
+messages::OfferNode ClusterRig::offer() const {
+  return {node_capacity(rig_.machine, rig_.costs), to_json(rig_.machine.devices), is_unusable_};
+}
+
+void ClusterRig::send_setup(ManagedProcess& process) {
+  offered_ = offer();
+  processes_.send(
+      process, messages::JoinCluster{*rig_.config.cluster, instance_, folder_.string(), rig_.options.text, offered_});
+  if (needs_) processes_.send(process, *needs_);
+}
+
+void ClusterRig::on(const messages::ClusterRigWritten& written) {
+  if (written.file != (folder_ / "rig.yaml").string() || written.revision < 0)
+    throw BadMessage("a rig in a file that it was not given");
+  if (written.revision != loaded_) newest_ = written.revision;
+}
+
+void ClusterRig::on(const messages::ClusterDuties& duties) {
+  duties_.emplace(duties.cameras.begin(), duties.cameras.end());
+}
+
+void ClusterRig::on(const messages::ClusterLease& lease) {
+  if (lease.until > now_ns() + longest_lease) throw BadMessage("a lease that is longer than there can be");
+  was_member_ = true;
+  lease_until_ = lease.until;
+}
+
+// Before it was a member, nothing of it has run.
+void ClusterRig::on(const messages::NodeNameTaken& taken) {
+  duties_.emplace();
+  if (!was_member_) return on_refused_(taken.reason);
+  spdlog::error("{}; its cameras are stopped here", taken.reason);
+}
+
+void ClusterRig::follow() {
+  if (!is_on() || rig_.phase != RunPhase::running) return;
+  follow_load();
+  follow_capacity();
+  follow_cameras();
+}
+
+// GPUs may be gone, or here again.
+void ClusterRig::follow_capacity() {
+  const auto now = Clock::now();
+  if (now < next_offer_) return;
+  next_offer_ = now + offer_interval;
+  messages::OfferNode newest = offer();
+  const bool is_same = newest.capacity == offered_.capacity && newest.devices == offered_.devices &&
+                       newest.unusable == offered_.unusable;
+  if (is_same) return;
+  offered_ = std::move(newest);
+  processes_.send_to_all(ProcessKind::cluster, offered_);
+}
+
+void ClusterRig::follow_load() {
+  if (load_) {
+    auto loaded = load_->look();
+    if (!loaded) return;
+    load_.reset();
+    loaded_ = loading_;
+    take(std::move(*loaded));
+  }
+  if (!newest_ && is_unusable_ && Clock::now() >= load_again_) newest_ = loaded_;  // somebody may have mended it
+  if (!newest_) return;
+  processes_.release_reserve();
+  load_ = std::make_unique<LoadProcess>(LoadJob{folder_ / "rig.yaml"}, log_fd_);
+  loading_ = *std::exchange(newest_, std::nullopt);
+}
+
+// A rig that cannot be used here changes nothing: what runs goes on as it was, until another node has taken it.
+void ClusterRig::take(LoadedConfig loaded) {
+  std::string problem;
+  for (const ConfigError& error : loaded.errors)
+    problem += (problem.empty() ? "" : "; ") + format(error, (folder_ / "rig.yaml").string());
+  if (!problem.empty() && problem != std::exchange(problem_, problem))
+    spdlog::error("the cluster's rig cannot be used on this node, and is tried again: {}", problem);
+  is_unusable_ = !problem.empty();
+  load_again_ = Clock::now() + try_to_load_again;
+  next_offer_ = {};
+  if (is_unusable_) return;
+  problem_.clear();
+  cameras_.clear();
+  failed_.clear();
+  needs_.emplace();
+  const std::vector<CameraConfig> cameras = std::move(loaded.rig.cameras);
+  const std::vector<GpuPlaces> places = std::move(loaded.gpu_places);
+  LoadedConfig& one = loaded;  // with one camera after the other
+  for (std::size_t number = 0; number < cameras.size(); ++number) {
+    const CameraConfig& config = cameras[number];
+    one.rig.cameras = {config};
+    one.gpu_places = {places.at(number)};
+    const std::vector<ConfigError> errors = check_gpus(one, rig_.machine);
+    cameras_[config.name] = {config, errors.empty() ? "" : errors.front().message};
+    needs_->cameras.push_back({config.name, config.priority, camera_ways(one, rig_.machine, rig_.costs, rig_.streams)});
+  }
+  spdlog::info("the cluster's rig has {} cameras", cameras_.size());
+  processes_.send_to_all(ProcessKind::cluster, *needs_);
+}
+
+std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point now) const {
+  std::map<std::string, const CameraConfig*> cameras;
+  for (const std::string& name : *duties_) {
+    const auto known = cameras_.find(name);
+    if (known == cameras_.end()) continue;  // a newer rig comes
+    const bool may_run = known->second.config.on_partition == OnPartition::keep || to_ns(now) < lease_until_;
+    if (may_run) cameras.emplace(name, &known->second.config);
+  }
+  return cameras;
+}
+
+const char* ClusterRig::why_not(const std::string& camera) const {
+  if (!cameras_.contains(camera)) return "is not in the cluster's rig any more";
+  if (!duties_->contains(camera)) return "is not this node's any more";
+  return "stopped, since etcd has not said for too long that it is this node's";
+}
+
+void ClusterRig::follow_cameras() {
+  if (!duties_ || !loaded_ || cameras_.empty()) return;
+  const auto now = Clock::now();
+  const auto cameras = wanted(now);
+  for (Camera& camera : rig_.cameras.all()) {
+    if (cameras.contains(camera.name()) || camera.is_removed()) continue;
+    spdlog::info("{}: {}", camera.name(), why_not(camera.name()));
+    roster_.retire(camera, std::nullopt);
+  }
+  std::vector<std::pair<int, std::string>> waiting;
+  for (const auto& [name, config] : cameras) {
+    Camera* const camera = rig_.cameras.find(name);
+    if (camera == nullptr) {
+      waiting.emplace_back(-config->priority, name);
+    } else if (!is_asked(*camera, *config)) {
+      roster_.change(*camera, *config);
+    }
+  }
+  std::ranges::sort(waiting);
+  std::vector<std::string> names;
+  for (auto& [priority, name] : waiting) names.push_back(std::move(name));
+  start_waiting(std::move(names), now);
+}
+
+void ClusterRig::start_waiting(std::vector<std::string> waiting, Clock::time_point now) {
+  std::erase_if(waiting, [&](const std::string& name) {
+    const auto failed = failed_.find(name);
+    return failed != failed_.end() && now < failed->second.again;
+  });
+  const auto starting = static_cast<std::size_t>(std::ranges::count_if(rig_.cameras.all(), is_starting));
+  for (const std::string& name : pacer_.look(waiting, starting, now).start) {
+    const Known& known = cameras_.at(name);
+    try_to(name, [&] {
+      if (!known.problem.empty()) throw Error(known.problem);
+      roster_.require_room({&known.config, 1});
+      roster_.add(known.config);
+    });
+  }
+}
+
+// What cannot run here now may later, when there is room; of the same reason one line is enough.
+void ClusterRig::try_to(const std::string& camera, const std::function<void()>& act) {
+  try {
+    act();
+    failed_.erase(camera);
+  } catch (const std::exception& error) {
+    Failed& failed = failed_[camera];
+    if (failed.reason != error.what()) spdlog::error("{}: cannot run on this node: {}", camera, error.what());
+    failed = {error.what(), Clock::now() + try_again};
+  }
+}
+
+}  // namespace campipe

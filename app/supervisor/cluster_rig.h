@@ -1,0 +1,90 @@
+// The cameras of a rig that is a node of a cluster (docs/cluster.md): those that the plan gives to this node, as the
+// cluster's rig describes them, and no others. The rig's process `cluster` says which; this part makes the running
+// cameras be these, with what reloads use, and tells that process what the node has and what cameras take.
+//
+// It does not wait for that process: where it is gone, cameras go on as they are, but for those that must not run on
+// two nodes (`on_partition: stop`), which end with the time that the lease was certain for.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/control/cluster_messages.h"
+#include "app/control/load_process.h"
+#include "app/supervisor/camera_roster.h"
+#include "app/supervisor/processes.h"
+#include "app/supervisor/rig_state.h"
+#include "app/supervisor/start_pacer.h"
+
+namespace campipe {
+
+class ClusterRig {
+ public:
+  // What loads a rig logs to `log_fd`. `on_refused`: this rig must not run, since another one has the node's name.
+  ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
+             std::function<void(const std::string& reason)> on_refused);
+
+  [[nodiscard]] bool is_on() const { return rig_.config.cluster.has_value(); }
+  // What a new process of the cluster has to know.
+  void send_setup(ManagedProcess& process);
+
+  // Each throws BadMessage for what that process cannot mean.
+  void on(const messages::ClusterRigWritten& written);
+  void on(const messages::ClusterDuties& duties);
+  void on(const messages::ClusterLease& lease);
+  void on(const messages::NodeNameTaken& taken);
+
+  // To be called several times a second.
+  void follow();
+
+ private:
+  struct Known {
+    CameraConfig config;
+    std::string problem = {};  // why it cannot run here
+  };
+  struct Failed {
+    std::string reason;
+    Clock::time_point again;
+  };
+  void follow_load();
+  void take(LoadedConfig loaded);
+  void send_needs();
+  void follow_capacity();
+  void follow_cameras();
+  [[nodiscard]] std::map<std::string, const CameraConfig*> wanted(Clock::time_point now) const;
+  [[nodiscard]] const char* why_not(const std::string& camera) const;
+  void start_waiting(std::vector<std::string> waiting, Clock::time_point now);
+  void try_to(const std::string& camera, const std::function<void()>& act);
+  [[nodiscard]] messages::OfferNode offer() const;
+
+  RigState& rig_;
+  Processes& processes_;
+  CameraRoster& roster_;
+  int log_fd_;
+  std::function<void(const std::string&)> on_refused_;
+  std::string instance_;
+  std::filesystem::path folder_;
+  std::optional<std::int64_t> newest_;  // revision that is to be read
+  std::int64_t loading_ = 0;
+  std::optional<std::int64_t> loaded_;
+  std::unique_ptr<LoadProcess> load_;
+  std::map<std::string, Known> cameras_;  // of the rig
+  std::optional<messages::PlanCameras> needs_;
+  messages::OfferNode offered_;
+  Clock::time_point next_offer_ = {};
+  bool is_unusable_ = false;  // the newest rig, here
+  std::string problem_;       // why
+  Clock::time_point load_again_ = {};
+  std::optional<std::set<std::string>> duties_;
+  std::int64_t lease_until_ = 0;
+  bool was_member_ = false;
+  std::map<std::string, Failed> failed_;
+  StartPacer pacer_;
+};
+
+}  // namespace campipe
