@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "app/calibrate/commands.h"
+#include "app/cluster/cluster_commands.h"
 #include "app/cluster/cluster_process.h"
 #include "app/commands/commands.h"
 #include "app/config/changes.h"
@@ -304,6 +305,7 @@ int run(int argc, char** argv) {
   std::function<int()> command;
   campipe::add_commands(app, command);
   campipe::add_cost_commands(app, command);
+  campipe::add_cluster_commands(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,16 @@
+// The sub-commands of campipe that are about a cluster: `campipe cluster apply`, `status`, `drain` and `move`. They
+// talk to etcd, and to no node.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace campipe {
+
+// As add_commands() of app/commands.
+void add_cluster_commands(CLI::App& app, std::function<int()>& chosen);
+
+}  // namespace campipe

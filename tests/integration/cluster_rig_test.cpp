@@ -1,0 +1,343 @@
+// Whole rigs as nodes of a cluster, with a real etcd: who records what when nodes start, are killed, stopped and come
+// back, and what the commands do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "app/cluster/etcd_client.h"
+#include "app/control/child.h"
+#include "ipc/channel.h"
+#include "tests/integration/etcd_members.h"
+#include "tests/integration/rig_run.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::HasSubstr;
+using Names = std::set<std::string>;
+
+const Names all_cameras{"c0", "c1", "c2", "c3", "c4", "c5"};
+
+std::string camera(const std::string& name, const std::string& more = "") {
+  return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: " + name + ".mp4}" +
+         more + "}\n";
+}
+
+class ClusterRig : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = EtcdMembers::missing(); !missing.empty()) GTEST_SKIP() << missing;
+    etcd_ = std::make_unique<EtcdMembers>(1);
+    for (const std::string& name : all_cameras) cameras_ += camera(name);
+  }
+
+  std::string yaml(const std::string& node) const {
+    return "workers: {count: 1}\ncameras:\n" + cameras_ + "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] +
+           "'], node: " + node + ", address: '127.0.0.1:8443'}\n";
+  }
+  RigRun& start(const std::string& node) {
+    RigOptions options;
+    options.report = false;
+    return *(nodes_[node] = std::make_unique<RigRun>(yaml(node), options));
+  }
+  void kill_all_of(const std::string& node) {
+    for (const pid_t pid : nodes_.at(node)->processes()) ::kill(pid, SIGKILL);
+  }
+
+  Answer command(std::vector<std::string> words) const {
+    words.insert(words.begin(), "cluster");
+    words.insert(words.end(), {"--config", "rig.yaml"});
+    return ask(words, yaml("commands"));
+  }
+  json status() const {
+    const Answer answer = command({"status", "--json"});
+    EXPECT_EQ(answer.status, 0) << answer.errors;
+    return json::parse(answer.output, nullptr, false);
+  }
+  // By the plan.
+  Names assigned_to(const std::string& node) const {
+    Names names;
+    const json now = status();
+    for (const auto& [name, assigned] : now.at("cameras").items()) {
+      if (assigned.at("node") == node) names.insert(name);
+    }
+    return names;
+  }
+  bool are_here(const Names& nodes) const {
+    Names here;
+    const json now = status();
+    for (const auto& [name, node] : now.at("nodes").items()) {
+      if (node.at("here") == true) here.insert(name);
+    }
+    return here == nodes;
+  }
+
+  using Sizes = std::map<std::pair<std::string, std::string>, std::uintmax_t>;  // by node and camera
+  Sizes sizes() const {
+    Sizes all;
+    for (const auto& [node, rig] : nodes_) {
+      for (const std::string& name : all_cameras) all[{node, name}] = recorded(*rig, name);
+    }
+    return all;
+  }
+  // In all its files: one that comes back to a node begins another one.
+  static std::uintmax_t recorded(const RigRun& rig, const std::string& name) {
+    std::uintmax_t sum = 0;
+    for (const auto& file : std::filesystem::directory_iterator(rig.folder())) {
+      const std::string found = file.path().filename().string();
+      if (found.starts_with(name) && found.ends_with(".mp4")) sum += rig.size(found);
+    }
+    return sum;
+  }
+  // Each camera's nodes, by whose files have grown since.
+  std::map<std::string, Names> recorders_since(const Sizes& before) const {
+    std::map<std::string, Names> recorders;
+    for (const auto& [of, size] : sizes()) {
+      if (size > before.at(of)) recorders[of.second].insert(of.first);
+    }
+    return recorders;
+  }
+  // Waits until each camera's files grow on its node, while they grow nowhere else.
+  bool recorded_by(const std::map<std::string, Names>& expected) const {
+    return eventually([&] {
+      const Sizes before = sizes();
+      const bool all = eventually(
+          [&] {
+            const auto now = recorders_since(before);
+            return now.size() == expected.size();
+          },
+          5s);
+      return all && recorders_since(before) == expected;
+    });
+  }
+
+  // Two of the cameras on each of a, b and c.
+  void start_three() {
+    for (const char* node : {"a", "b", "c"}) start(node);
+    ASSERT_TRUE(eventually([&] { return are_here({"a", "b", "c"}) && status().at("cameras").size() == 6; }));
+    const std::map<std::string, Names> places{{"a", {"c0", "c1"}}, {"b", {"c2", "c3"}}, {"c", {"c4", "c5"}}};
+    for (const auto& [node, names] : places) {
+      for (const std::string& name : names) {
+        const Answer answer = command({"move", name, node});
+        ASSERT_EQ(answer.status, 0) << answer.errors;
+        EXPECT_EQ(answer.output, name + " is wanted on " + node + "\n");
+      }
+    }
+    const bool recorded = recorded_by(three());
+    ASSERT_TRUE(recorded) << nodes_.at("a")->log() << nodes_.at("b")->log() << nodes_.at("c")->log();
+  }
+  static std::map<std::string, Names> three() {
+    return {{"c0", {"a"}}, {"c1", {"a"}}, {"c2", {"b"}}, {"c3", {"b"}}, {"c4", {"c"}}, {"c5", {"c"}}};
+  }
+  void end(const std::string& node) {
+    nodes_.at(node)->signal(SIGTERM);
+    EXPECT_EQ(nodes_.at(node)->wait(), 0) << nodes_.at(node)->log();
+  }
+
+  std::unique_ptr<EtcdMembers> etcd_;
+  std::string cameras_;
+  std::map<std::string, std::unique_ptr<RigRun>> nodes_;
+};
+
+TEST_F(ClusterRig, AKilledNodesCamerasAreRecordedElsewhereAndComeBackWhereTheyAreWanted) {
+  start_three();
+  if (HasFatalFailure()) return;
+  kill_all_of("c");
+  const auto killed = Clock::now();
+  ASSERT_TRUE(eventually([&] { return assigned_to("c").empty(); }));
+  const Sizes before = sizes();
+  std::map<std::string, Names> now;
+  ASSERT_TRUE(eventually([&] {
+    now = recorders_since(before);
+    return now["c4"].size() == 1 && now["c5"].size() == 1;
+  })) << nodes_.at("a")->log()
+      << nodes_.at("b")->log();
+  RecordProperty("seconds", std::to_string(std::chrono::duration<double>(Clock::now() - killed).count()));
+  EXPECT_FALSE(now["c4"].contains("c") || now["c5"].contains("c"));
+
+  std::map<std::string, Names> expected = three();
+  for (const std::string name : {"c4", "c5"}) expected[name] = {assigned_to("a").contains(name) ? "a" : "b"};
+  EXPECT_TRUE(recorded_by(expected)) << "each once, and those of the others where they were";
+
+  start("c");  // in a new folder
+  EXPECT_TRUE(recorded_by(three())) << "what is wanted there goes back, and nothing else moves";
+  for (const char* node : {"a", "b", "c"}) end(node);
+}
+
+TEST_F(ClusterRig, ASecondStartUnderANodesNameIsRefused) {
+  start("a");
+  ASSERT_TRUE(eventually([&] { return assigned_to("a") == all_cameras; }));
+  RigOptions options;
+  options.report = false;
+  RigRun second(yaml("a"), options);
+  EXPECT_EQ(second.wait(), 2);
+  EXPECT_THAT(second.log(), HasSubstr("not started: another campipe runs as node 'a' of this cluster, at "
+                                      "127.0.0.1:8443: give this one another name"));
+  EXPECT_EQ(second.size("c0.mp4"), 0U) << "it has recorded nothing";
+  EXPECT_TRUE(nodes_.at("a")->running());
+  end("a");
+}
+
+// Its successor goes on under the same lease: nobody notices.
+TEST_F(ClusterRig, TheClustersProcessMayDie) {
+  RigRun& rig = start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && status().at("cameras").size() == 6; }));
+  const Names before = assigned_to("a");
+  EtcdClient client(etcd_->servers());
+  const auto created = [&] {
+    const auto offer = client.read("/campipe/hall/nodes/a");
+    return offer && !offer->values.empty() ? offer->values[0].create_revision : 0;
+  };
+  const std::int64_t joined = created();
+  ASSERT_NE(joined, 0);
+  const pid_t first = rig.pid_of("cluster");
+  ::kill(first, SIGKILL);
+  const pid_t second = rig.successor_of("cluster", first);
+  // It works: what is asked of it comes to it.
+  ASSERT_EQ(command({"move", "c0", "b"}).status, 0);
+  ASSERT_TRUE(eventually([&] { return assigned_to("b").contains("c0"); }));
+  ASSERT_EQ(command({"move", "c0", "a"}).status, 0);
+  const Sizes sizes_then = sizes();
+  EXPECT_TRUE(eventually([&] { return recorders_since(sizes_then)["c0"].contains("a"); })) << rig.log();
+  EXPECT_EQ(created(), joined) << "it did not leave";
+  EXPECT_EQ(rig.pid_of("cluster"), second);
+  end("a");
+  end("b");
+}
+
+// A process that was taken over: it can have no other file read as the rig.
+TEST_F(ClusterRig, AWrongMessageEndsTheClustersProcessAlone) {
+  RigRun& rig = start("a");
+  ASSERT_TRUE(recorded_by({{"c0", {"a"}}, {"c1", {"a"}}, {"c2", {"a"}}, {"c3", {"a"}}, {"c4", {"a"}}, {"c5", {"a"}}}));
+  const pid_t before = rig.pid_of("cluster");
+  const pid_t worker = rig.pid_of("worker 0");
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, before, 0)));
+  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), child_channel_fd, 0)));
+  ASSERT_TRUE(fd);
+  ASSERT_TRUE(Channel(std::move(fd)).send("rig", {{"file", "/etc/passwd"}, {"revision", 1}}, {}));
+  rig.successor_of("cluster", before);
+  EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a rig in a file that it was not given"));
+  EXPECT_EQ(rig.pid_of("worker 0"), worker);
+  EXPECT_EQ(assigned_to("a"), all_cameras);
+  end("a");
+}
+
+TEST_F(ClusterRig, WithoutEtcdOnlyWhatMustNotRunTwiceStops) {
+  cameras_ = camera("c0") + camera("c1", ", on_partition: stop");
+  RigRun& rig = start("a");
+  ASSERT_TRUE(recorded_by({{"c0", {"a"}}, {"c1", {"a"}}})) << rig.log();
+  etcd_->kill(0);
+  EXPECT_TRUE(eventually([&] { return rig.log().find("c1: stopped, since etcd") != std::string::npos; })) << rig.log();
+  EXPECT_TRUE(recorded_by({{"c0", {"a"}}}));
+  etcd_->start(0);
+  const auto runs_again = [&] {
+    const std::string log = rig.log();
+    return log.find("c1: added", log.find("c1: stopped")) != std::string::npos;
+  };
+  EXPECT_TRUE(eventually(runs_again)) << rig.log();
+  end("a");
+}
+
+// Nodes obey no older plan, and no other one's rig, before somebody says so.
+TEST_F(ClusterRig, AnEtcdThatLostItsDataCountsOnceSomebodySaysSo) {
+  RigRun& rig = start("a");
+  std::map<std::string, Names> expected;
+  for (const std::string& name : all_cameras) expected[name] = {"a"};
+  ASSERT_TRUE(recorded_by(expected)) << rig.log();
+  etcd_->kill(0);
+  etcd_->forget(0);
+  etcd_->start(0);
+  ASSERT_TRUE(eventually([&] { return rig.log().find("cluster apply --restored FILE") != std::string::npos; }))
+      << rig.log();
+  ASSERT_TRUE(eventually([&] { return are_here({"a"}); })) << "it joins all the same";
+  EXPECT_TRUE(recorded_by(expected));
+  EXPECT_EQ(status().at("cameras"), json::object());
+  const Answer applied = ask({"cluster", "apply", "--restored", "rig.yaml"}, yaml("x"));
+  EXPECT_EQ(applied.status, 0) << applied.errors;
+  EXPECT_THAT(applied.output, HasSubstr("applied\nwhat etcd has counts again\n"));
+  EXPECT_TRUE(eventually([&] { return assigned_to("a") == all_cameras; }));
+  EXPECT_TRUE(recorded_by(expected));
+  EXPECT_EQ(rig.log().find("removed"), std::string::npos) << "nothing was stopped";
+  end("a");
+}
+
+TEST_F(ClusterRig, WhatIsAppliedRunsAndADrainedNodeGivesUpItsCameras) {
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && status().at("cameras").size() == 6; }));
+  cameras_ = camera("c0") + camera("c1", ", priority: 60") + camera("c2") + camera("c3") + camera("c4") + camera("c9");
+  const Answer dry = ask({"cluster", "apply", "--dry-run", "rig.yaml"}, yaml("x"));
+  EXPECT_EQ(dry.status, 0) << dry.errors;
+  EXPECT_EQ(dry.output, "~ c1\n+ c9\n- c5\n");
+  EXPECT_TRUE(status().at("cameras").contains("c5"));
+  const Answer applied = ask({"cluster", "apply", "rig.yaml"}, yaml("x"));
+  EXPECT_EQ(applied.status, 0) << applied.errors;
+  EXPECT_EQ(applied.output, "~ c1\n+ c9\n- c5\napplied\n");
+  EXPECT_EQ(ask({"cluster", "apply", "rig.yaml"}, yaml("x")).output, "the cluster has this rig already\n");
+  EXPECT_TRUE(eventually([&] {
+    const json cameras = status().at("cameras");
+    return cameras.contains("c9") && !cameras.contains("c5");
+  }));
+  EXPECT_TRUE(eventually([&] { return nodes_.at("a")->size("c9.mp4") + nodes_.at("b")->size("c9.mp4") > 0; }));
+
+  const std::string drained = assigned_to("a").empty() ? "b" : "a";
+  const std::string other = drained == "a" ? "b" : "a";
+  EXPECT_EQ(command({"drain", drained}).output, drained + " is drained: its cameras go to nodes that have room\n");
+  EXPECT_TRUE(eventually([&] { return assigned_to(drained).empty() && assigned_to(other).size() == 6; }));
+  EXPECT_THAT(command({"status"}).output, HasSubstr("draining"));
+  EXPECT_EQ(command({"drain", drained, "--end"}).output, drained + " takes cameras again\n");
+  EXPECT_EQ(status().at("nodes").at(drained).at("draining"), false);
+  end("a");
+  end("b");
+}
+
+// A folder that cannot be made there, say; the others can use it.
+TEST_F(ClusterRig, ANodeThatCannotUseTheRigGivesUpItsCameras) {
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && status().at("cameras").size() == 6; }));
+  ASSERT_EQ(command({"move", "c1", "b"}).status, 0);
+  ASSERT_TRUE(eventually([&] { return assigned_to("b").contains("c1"); }));
+  std::ofstream(nodes_.at("b")->file("films")) << "not a folder";
+  cameras_ += "  c9: {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: films/c9.mp4}}\n";
+  ASSERT_EQ(ask({"cluster", "apply", "rig.yaml"}, yaml("x")).status, 0);
+  EXPECT_TRUE(eventually([&] { return assigned_to("b").empty() && assigned_to("a").size() == 7; }))
+      << command({"status"}).output << nodes_.at("b")->log();
+  EXPECT_THAT(nodes_.at("b")->log(), HasSubstr("the cluster's rig cannot be used on this node, and is tried again:"));
+  EXPECT_THAT(command({"status"}).output, HasSubstr("cannot use the rig: see its log"));
+  std::filesystem::remove(nodes_.at("b")->file("films"));
+  EXPECT_TRUE(eventually([&] { return assigned_to("b") == Names{"c1"}; })) << "it is mended, and c1 is wanted there";
+  end("a");
+  end("b");
+}
+
+TEST_F(ClusterRig, CommandsNameWhatIsWrong) {
+  EXPECT_THAT(command({"status"}).output, HasSubstr("there is no rig yet"));
+  const Answer no_node = command({"drain", "x"});
+  EXPECT_EQ(no_node.status, 2);
+  EXPECT_EQ(no_node.errors, "cluster hall has no node 'x'; its nodes: none\n");
+  const Answer no_camera = command({"move", "x", "a"});
+  EXPECT_EQ(no_camera.status, 2);
+  EXPECT_EQ(no_camera.errors, "cluster hall has no camera 'x'; `campipe cluster status` lists them\n");
+  const Answer no_section = ask({"cluster", "status", "--config", "rig.yaml"}, "cameras:\n" + cameras_);
+  EXPECT_EQ(no_section.status, 2);
+  EXPECT_EQ(no_section.errors, "rig.yaml: no section 'cluster': it says where etcd is, and the cluster's name\n");
+  etcd_->kill(0);
+  const Answer away = command({"status"});
+  EXPECT_EQ(away.status, 1);
+  EXPECT_THAT(away.errors, HasSubstr("cannot read the cluster: "));
+  EXPECT_THAT(away.errors, HasSubstr("look whether the members that `cluster.etcd` names run"));
+}
+
+}  // namespace
+}  // namespace campipe::test
