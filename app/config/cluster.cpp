@@ -56,13 +56,22 @@ std::string literal_part(std::string written) {
 }
 
 // The text of the file is what etcd keeps, and whoever reads etcd reads it.
+constexpr std::string_view password_in_etcd =
+    "a password stands here, and would be kept in etcd: write ${VARIABLE} in its place, and set the variable on each "
+    "node";
+
 void refuse_passwords(const YamlNode& node, Report& report) {
   if (node.kind == YamlNode::Kind::scalar && holds_password(literal_part(node.written))) {
-    report.at(node,
-              "a password stands here, and would be kept in etcd: write ${VARIABLE} in its place, and set the variable "
-              "on each node");
+    report.at(node, std::string(password_in_etcd));
   }
   for (const YamlNode& child : node.children) refuse_passwords(child, report);
+}
+
+void refuse_rtsp_secrets(const Given<RigConfig>& file, Report& report) {
+  for (const Given<UserConfig>& user : file.users) {
+    const YamlNode* secret = user["rtsp_secret"].node;
+    if (secret != nullptr && !literal_part(secret->written).empty()) report.at(*secret, std::string(password_in_etcd));
+  }
 }
 
 template <typename Config>
@@ -187,6 +196,7 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
   for (const YamlNode& part : file.node->children) {
     if (part.key != "cluster") refuse_passwords(part, report);  // whose URLs have no users
   }
+  refuse_rtsp_secrets(file, report);
   const Origin& etcd = file["cluster.etcd"];
   if (!etcd.good) return;
   bool needs_certificates = false;

@@ -81,7 +81,8 @@ void describe_keys(Keys& keys, Of<ClusterConfig>) {
   keys.key("labels", &C::labels,
            ParsedKey{read_node_labels, "map",
                      R"({"type": "object", "additionalProperties": {"type": ["string", "integer"]}})"},
-           {.meaning = "what is special about this node, such as `hall: 2`: cameras may ask for it",
+           {.meaning = "what is special about this node, such as `hall: 2`. `campipe cluster status --json` shows it; "
+                       "nothing else uses it yet",
             .range = "up to 32 names and their texts",
             .fallback = "none"});
   keys.section("tls", &C::tls,

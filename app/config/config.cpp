@@ -68,6 +68,15 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   return loaded;
 }
 
+// What the nodes share is the text of the file.
+void refuse_overlay_of_cluster(const YamlNode& root, const std::filesystem::path& overlay, Report& report) {
+  const auto cluster = std::ranges::find(root.children, "cluster", &YamlNode::key);
+  if (cluster == root.children.end()) return;
+  report.add(cluster->key_mark, cluster->key,
+             "changes that were made through the API, in " + overlay.string() +
+                 ", are no part of a cluster's rig: enter them here, and remove that file");
+}
+
 }  // namespace
 
 bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report) {
@@ -165,6 +174,7 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
     if (auto* error = std::get_if<ConfigError>(&overlay)) return failed(*error, ConfigDocument::overlay);
     mark_as(std::get<YamlNode>(overlay), ConfigDocument::overlay);
     overlay_effects = effects_on(root, std::get<YamlNode>(overlay));
+    refuse_overlay_of_cluster(root, path, report);
     removed = lay_over(root, std::move(std::get<YamlNode>(overlay)), report);
   }
   for (std::string& name : lay_over(root, tree_of(changes), report)) removed.push_back(std::move(name));

@@ -112,7 +112,7 @@ TEST_F(ClusterConfigTest, PasswordsAreNotWrittenOut) {
        Strings{"rtsp://ann:secret@10.0.0.9/live", "rtsp://ann:s${CAMPIPE_TEST_SECRET}@10.0.0.9/",
                "http://10.0.0.9/live.m3u8?token=secret"}) {
     EXPECT_THAT(errors(with_source(url)),
-                ElementsAre("rig.yaml:1:25: cameras.dock.source: a password stands here, and would be kept in etcd: "
+                ElementsAre("rig.yaml:1:26: cameras.dock.source: a password stands here, and would be kept in etcd: "
                             "write ${VARIABLE} in its place, and set the variable on each node"))
         << url;
   }
@@ -121,6 +121,27 @@ TEST_F(ClusterConfigTest, PasswordsAreNotWrittenOut) {
     EXPECT_EQ(errors(with_source(url)), Strings()) << url;
   }
   EXPECT_EQ(errors("cameras: {dock: {source: 'rtsp://ann:secret@10.0.0.9/live'}}\n"), Strings()) << "no cluster";
+}
+
+TEST_F(ClusterConfigTest, SecretsOfUsersAreNotWrittenOut) {
+  ::setenv("CAMPIPE_TEST_SECRET", "open-sesame", 1);
+  const std::string hash =
+      "$argon2id$v=19$m=65536,t=2,p=1$MTIzNDU2Nzg5MDEyMzQ1Ng$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI";
+  const auto with_user = [&](const std::string& secret) {
+    return errors(with_cluster(on_this_machine) + "users: {ann: {password: '" + hash + "', rtsp_secret: " + secret +
+                  ", may: view}}\n");
+  };
+  EXPECT_THAT(with_user("open-sesame"), ElementsAre(HasSubstr("users.ann.rtsp_secret: a password stands here")));
+  EXPECT_EQ(with_user("'${CAMPIPE_TEST_SECRET}'"), Strings());
+}
+
+// They are in a file of this machine.
+TEST_F(ClusterConfigTest, ChangesThroughTheApiArePartOfNoCluster) {
+  write("rig.api.yaml", "cameras: {belt: {source: 'test://pattern?width=320&height=240&rate=25'}}\n");
+  EXPECT_THAT(
+      wrong(on_this_machine),
+      ElementsAre(testing::AllOf(HasSubstr("rig.yaml:2:1: cluster: changes that were made through the API, in "),
+                                 HasSubstr("rig.api.yaml, are no part of a cluster's rig"))));
 }
 
 TEST_F(ClusterConfigTest, WhatNodesCannotShareYetIsRefused) {
