@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/printable.h"
 #include "core/retry_wait.h"
 
 namespace campipe {
@@ -105,7 +106,7 @@ void Membership::join(const std::stop_token& stop) {
         {
           const std::lock_guard lock(mutex_);
           offer = write_offer(offer_);
-          offer_is_new_ = false;
+          offer_is_new_ = offer_.draining;  // who drains itself joins as a candidate, too, and withdraws that at once
         }
         if (put_offer_and_candidacy(offer)) {
           set_state({Stage::member, lease_, clock_.effects_end(), candidacy_, {}});
@@ -135,7 +136,7 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
     const EtcdKeyValue& value = found->values[0];
     const auto offer = read_offer(node_, value.value);
     if (offer && offer->instance == instance_) {
-      take_over(value.lease);
+      take_over(value);
       return false;
     }
     const auto now_left = client_->time_to_live(value.lease);
@@ -148,7 +149,7 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
                  {},
                  fmt::format("another campipe runs as node '{}' of this cluster{}: give this one another name "
                              "(cluster.node), or end the other",
-                             node_, offer && !offer->address.empty() ? ", at " + offer->address : "")});
+                             node_, offer && !offer->address.empty() ? ", at " + printable(offer->address) : "")});
       return false;
     }
     sleep_until(Clock::now() + look_again, stop, false);
@@ -158,19 +159,17 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
 
 // It is this start's own: of a request whose answer did not come, or of a process before this one. Where etcd does not
 // answer, the next look finds out.
-void Membership::take_over(std::int64_t lease) {
+void Membership::take_over(const EtcdKeyValue& offer) {
   const std::string candidate = options_.keys.planner(node_);
   const EtcdResult<EtcdRange> found = client_->read(candidate);
   if (!found) return;
-  if (found->values.empty() || found->values[0].lease != lease) {
-    static_cast<void>(client_->revoke(lease));  // else it ends by itself
-    return;
-  }
-  const auto kept = client_->keep_alive(lease);
+  const auto kept = client_->keep_alive(offer.lease);
   if (!kept || !*kept) return;
-  lease_ = lease;
-  candidacy_ = {candidate, found->values[0].create_revision};
-  offer_created_ = candidacy_.create_revision;
+  lease_ = offer.lease;
+  offer_created_ = offer.create_revision;
+  // One that drained itself had withdrawn it: the offer, which is written anew, brings it back where it has to be.
+  const bool is_candidate = !found->values.empty() && found->values[0].lease == lease_;
+  candidacy_ = {candidate, is_candidate ? found->values[0].create_revision : 0};
   clock_ = LeaseClock();
   clock_.sent((*kept)->sent);
   clock_.answered((*kept)->sent, (*kept)->ttl);
@@ -247,8 +246,8 @@ void Membership::renew_offer() {
   client_->set_deadline(clock_.next());
   const EtcdResult<EtcdTxnResult> written = client_->txn(txn);
   client_->set_deadline(std::nullopt);
-  if (written && written->succeeded) {
-    const auto& found = written->reads.at(0).values;
+  if (written && written->succeeded && !written->reads.empty()) {
+    const auto& found = written->reads[0].values;
     candidacy_.create_revision = found.empty() ? 0 : found[0].create_revision;
     set_state({Stage::member, lease_, clock_.effects_end(), candidacy_, {}});
     return;

@@ -76,7 +76,7 @@ class Membership {
   void run(const std::stop_token& stop);
   void join(const std::stop_token& stop);
   bool wait_for_name(const std::stop_token& stop);
-  void take_over(std::int64_t lease);
+  void take_over(const EtcdKeyValue& offer);
   bool put_offer_and_candidacy(const std::string& offer);
   [[nodiscard]] std::string candidate() const;
   bool find_own();

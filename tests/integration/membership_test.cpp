@@ -244,16 +244,35 @@ TEST_F(MembershipTest, ASuccessorGoesOnUnderTheSameLease) {
   })) << "it offers what it has";
 }
 
-TEST_F(MembershipTest, AnOfferWithoutACandidacyIsNotTakenOver) {
+// Of a node that drained itself, which has withdrawn its candidacy.
+TEST_F(MembershipTest, ASuccessorTakesOverAnOfferWithoutACandidacy) {
   EtcdMembers etcd(1);
   EtcdClient client(etcd.servers());
-  const NodeOffer offer = offer_of("a");
-  const auto lease = client.grant(2s);
+  NodeOffer offer = offer_of("a");
+  offer.draining = true;
+  const auto lease = client.grant(5s);
   ASSERT_TRUE(lease);
   ASSERT_TRUE(client.txn({{}, {EtcdOperation::put(keys.node("a"), write_offer(offer), lease->id)}}));
-  Membership successor({etcd.servers(), keys, 2s}, offer);
+  Membership successor({etcd.servers(), keys, 5s}, offer);
   ASSERT_TRUE(becomes(successor, Stage::member));
-  EXPECT_NE(successor.state().lease, lease->id);
+  EXPECT_EQ(successor.state().lease, lease->id);
+  EXPECT_EQ(successor.state().candidacy.create_revision, 0);
+  EXPECT_TRUE(client.read(keys.planner("a"))->values.empty());
+  offer.draining = false;
+  successor.set_offer(offer);
+  EXPECT_TRUE(wait_for([&] { return successor.state().candidacy.create_revision != 0; }));
+  EXPECT_FALSE(stored_offer(client, "a")->draining);
+}
+
+TEST_F(MembershipTest, WhoDrainsItselfFromTheBeginningDoesNotPlan) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  NodeOffer offer = offer_of("a");
+  offer.draining = true;
+  Membership a({etcd.servers(), keys, 5s}, offer);
+  ASSERT_TRUE(becomes(a, Stage::member));
+  EXPECT_TRUE(wait_for([&] { return a.state().candidacy.create_revision == 0; }));
+  EXPECT_TRUE(client.read(keys.planner("a"))->values.empty());
 }
 
 // It cannot use the rig, say: another node plans.
