@@ -7,13 +7,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <tuple>
 
@@ -25,6 +23,7 @@
 #include "app/config/config.h"
 #include "app/config/rig_groups.h"
 #include "app/config/units.h"
+#include "app/config/yaml.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
 #include "app/control/load_process.h"
@@ -191,7 +190,7 @@ void tell_problems(const campipe::RigConfig& rig, const campipe::Machine& machin
 
 // As far as it is known before a source is opened. Then the supervisor looks again, and logs what `warn` is for.
 bool is_refused(const campipe::RigConfig& rig, const campipe::Machine& machine) {
-  if (rig.admission != campipe::Admission::refuse) return false;
+  if (rig.admission != campipe::Admission::refuse || rig.cluster) return false;  // whose nodes need not carry all of it
   const auto costs = campipe::load_machine_costs(machine.devices);
   const std::string lacking = campipe::start_shortage(rig, machine, costs);
   if (!lacking.empty()) std::cerr << "admission: refuse: " << lacking << '\n';
@@ -203,15 +202,6 @@ bool stopped_early(campipe::RigSignals* signals) {
   if (signals == nullptr || !signals->asks_to_end()) return false;
   spdlog::info("stopped before the rig was started");
   return true;
-}
-
-// It was read a moment ago, in a process that would have been given up if its disk did not answer.
-std::string text_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw campipe::Error("cannot read " + file);
-  return text.str();
 }
 
 int run_rig(const Arguments& arguments) {
@@ -242,7 +232,8 @@ int run_rig(const Arguments& arguments) {
   campipe::RunOptions options;
   options.config = arguments.config;
   options.digest = loaded.digest;
-  if (loaded.rig.cluster) options.text = text_of(arguments.config);
+  // Its disk has just answered, in a process that would have been given up else.
+  if (loaded.rig.cluster) options.text = campipe::text_of_file(arguments.config, loaded.digest);
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {

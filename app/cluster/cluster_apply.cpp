@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <sstream>
 
 #include "app/cluster/cluster_access.h"
 #include "app/cluster/plan_store.h"
@@ -45,14 +43,6 @@ RigTexts texts_of(const std::string& rig) {
     for (const YamlNode& camera : part.children) texts.cameras[camera.key] = canonical(camera);
   }
   return texts;
-}
-
-std::string text_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw Error("cannot read " + file);
-  return text.str();
 }
 
 }  // namespace
@@ -113,8 +103,7 @@ int let_it_count(ClusterAccess& cluster) {
 int run_cluster_apply(const std::string& file, const ApplyOptions& options) {
   auto cluster = open_cluster(file);
   if (!cluster) return cluster_usage_error;
-  const std::string text = text_of(file);
-  if (std::hash<std::string>()(text) != cluster->loaded.digest) throw Error(file + " was changed just now; try again");
+  const std::string text = text_of_file(file, cluster->loaded.digest);
   const EtcdResult<StoredRig> stored = read_rig(*cluster->client, cluster->keys);
   if (!stored) throw Error(etcd_problem("read the cluster's rig", stored.error()));
   const bool is_same = stored->generation != 0 && stored->problem.empty() && stored->text == text;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "app/config/yaml.h"
+#include "core/error.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
@@ -74,6 +75,8 @@ std::optional<std::string> read_all(int fd) {
   return text;
 }
 
+std::uint64_t digest_of(const std::string& text) { return std::hash<std::string>()(text); }
+
 }  // namespace
 
 bool is_utf8(const std::string& text) { return first_bad_byte(text) == text.size(); }
@@ -97,8 +100,16 @@ YamlResult read_yaml_file(const std::filesystem::path& file, std::uint64_t* dige
   if (const auto bad = first_bad_byte(*text); bad < text->size()) {
     return at_byte(*text, bad, "not valid UTF-8: this is not a text file, or in another encoding");
   }
-  if (digest != nullptr) *digest = std::hash<std::string>()(*text);
+  if (digest != nullptr) *digest = digest_of(*text);
   return parse_yaml(std::move(*text));
+}
+
+std::string text_of_file(const std::filesystem::path& file, std::uint64_t digest) {
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  std::optional<std::string> text = fd ? read_all(fd.get()) : std::nullopt;
+  if (!text) throw system_error("cannot read " + file.string(), errno);
+  if (digest_of(*text) != digest) throw Error(file.string() + " was changed just now: try again");
+  return std::move(*text);
 }
 
 }  // namespace campipe

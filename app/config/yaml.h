@@ -49,6 +49,8 @@ using YamlResult = std::variant<YamlNode, ConfigError>;
 // `digest`: of what stands in the file, where it can be read; another text has another one.
 YamlResult read_yaml_file(const std::filesystem::path& file, std::uint64_t* digest = nullptr);
 YamlResult parse_yaml(std::string text);
+// The text of a file that has this digest. Throws Error where it cannot be read, or is another one by now.
+std::string text_of_file(const std::filesystem::path& file, std::uint64_t digest);
 
 bool is_utf8(const std::string& text);
 

@@ -124,6 +124,7 @@ void Supervisor::leave_cluster() {
 
 // Before anything of it has run; but with `on_etcd_missing: run` it may.
 void Supervisor::refuse(const std::string& why) {
+  if (rig_.phase != RunPhase::running) return;  // it ends already, as asked
   ending_.refused = true;
   if (!std::ranges::empty(rig_.cameras.all())) {
     spdlog::error("ending: {}", why);
