@@ -40,7 +40,6 @@ ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const 
   Decision decision;
   ClusterView view;
   std::set<std::string> present;
-  std::vector<NodeOffer> offers;
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
     const std::string node(name);
     present.insert(node);
@@ -53,10 +52,8 @@ ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const 
     if (settled > now) soonest(decision.look_again, settled);
     const bool draining = offer->draining || mirror.find(keys.drained(node)) != nullptr;
     view.nodes.push_back({node, offer->capacity, offer->labels, offer->features, draining, settled <= now});
-    offers.push_back(*std::move(offer));
   });
   std::erase_if(present_since_, [&](const auto& since) { return !present.contains(since.first); });
-  decision.common = common_ground(offers);
 
   std::set<std::string> with_cameras;
   for (const auto& [camera, known] : stored.cameras) {

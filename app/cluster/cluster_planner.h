@@ -36,7 +36,6 @@ class ClusterPlanner {
     std::vector<Move> moves{};
     std::set<std::string> waited_for{};  // nodes that are away, and are not given up yet
     std::set<std::string> unreadable{};  // nodes whose offers this version cannot read: their cameras stay
-    CommonGround common{};               // of the nodes that are there
     std::optional<Clock::time_point> look_again{};
   };
   // To be called by a node that is elected, whenever the mirror or the cameras change, and when it was asked for. A

@@ -16,6 +16,7 @@
 #include "app/control/child.h"
 #include "app/control/cluster_messages.h"
 #include "core/log.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {
@@ -26,6 +27,11 @@ using Stage = MembershipState::Stage;
 // With `on_etcd_missing: run`: so long etcd is waited for at the start.
 constexpr auto etcd_is_missing = 10s;
 constexpr auto store_first_again = 5s;
+
+std::string describe(const ClusterPlanner::Move& move) {
+  return move.camera + (move.to.empty() ? ": has no node" : ": goes to " + move.to) +
+         (move.from.empty() ? "" : " from " + move.from) + (move.reason.empty() ? "" : ": " + move.reason);
+}
 
 class ClusterProcess {
  public:
@@ -136,12 +142,11 @@ bool ClusterProcess::tick() {
   follow_rig(view);
   follow_duties(view);
   for (const ClusterPlanner::Move& move : agent_->take_moves()) {
-    spdlog::info("cluster: {}: {}{}{}", move.camera, move.to.empty() ? "has no node" : "goes to " + move.to,
-                 move.from.empty() ? "" : " from " + move.from, move.reason.empty() ? "" : ": " + move.reason);
+    spdlog::info("cluster: {}", printable(describe(move)));
   }
   if (view.planner != planner_) {
     planner_ = view.planner;
-    spdlog::info("cluster: {} plans", planner_.empty() ? "nobody" : planner_);
+    spdlog::info("cluster: {} plans", planner_.empty() ? "nobody" : printable(planner_));
   }
   return false;
 }

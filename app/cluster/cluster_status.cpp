@@ -19,6 +19,10 @@ namespace {
 
 using nlohmann::json;
 
+constexpr auto etcd_is_full =
+    "etcd is full (NOSPACE): the cluster cannot be changed, and a node that leaves cannot come back. Compact and "
+    "defragment it, and disarm the alarm";
+
 std::string wanted_node(const EtcdKeyValue* value) {
   if (value == nullptr) return {};
   json of = json::parse(value->value, nullptr, false);
@@ -45,12 +49,13 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
-json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys) {
+json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::optional<bool> full) {
   const StoredPlan plan = read_plan(mirror, keys);
   const StoredRig rig = read_rig(mirror, keys);
   const auto planner = elected_planner(mirror, keys);
   json status{{"planner", planner ? planner->node : ""},
               {"rig", {{"revision", rig.revision}, {"problem", rig.problem}}},
+              {"etcd", {{"full", full ? json(*full) : json()}}},
               {"nodes", json::object()},
               {"cameras", json::object()}};
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
@@ -102,6 +107,7 @@ std::string cluster_tables(const json& status) {
   std::string text = table(nodes) + '\n' + table(cameras);
   const std::string problem = status["rig"]["problem"];
   if (!problem.empty()) text += '\n' + printable(problem) + '\n';
+  if (status["etcd"]["full"] == true) text += '\n' + std::string(etcd_is_full) + '\n';
   if (status["rig"]["revision"] == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
   return text;
 }
@@ -109,7 +115,9 @@ std::string cluster_tables(const json& status) {
 int run_cluster_status(const std::string& config, bool as_json) {
   auto cluster = open_cluster(config);
   if (!cluster) return cluster_usage_error;
-  json status = cluster_status(read_cluster(*cluster), cluster->keys);
+  const EtcdMirror mirror = read_cluster(*cluster);
+  const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask
+  json status = cluster_status(mirror, cluster->keys, full ? std::optional(*full) : std::nullopt);
   status["cluster"] = cluster->config().name;
   if (as_json) {
     std::cout << status.dump(2) << '\n';

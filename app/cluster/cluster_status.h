@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "app/cluster/cluster_keys.h"
@@ -9,8 +10,8 @@
 
 namespace campipe {
 
-// As --json prints it.
-nlohmann::json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys);
+// As --json prints it. `full`: whether etcd has raised NOSPACE, where it says so.
+nlohmann::json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::optional<bool> full);
 // The same as tables.
 std::string cluster_tables(const nlohmann::json& status);
 

@@ -135,7 +135,6 @@ Json range_request(const EtcdRangeQuery& query) {
   if (!query.end.empty()) request["range_end"] = to_base64(query.end);
   add_number(request, "limit", query.limit);
   add_number(request, "revision", query.revision);
-  if (query.serializable) request["serializable"] = true;
   return request;
 }
 

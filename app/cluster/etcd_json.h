@@ -25,7 +25,6 @@ struct EtcdRangeQuery {
   std::string end = {};       // before this key; empty: this one key
   std::int64_t limit = 0;     // 0: all
   std::int64_t revision = 0;  // the store as it was then; 0: as it is
-  bool serializable = false;  // what the asked member has: faster, perhaps old
 };
 std::string range_body(const EtcdRangeQuery& query);
 std::string put_body(const EtcdOperation& put);

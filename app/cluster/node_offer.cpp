@@ -59,18 +59,4 @@ std::string new_instance() {
   return text.data();
 }
 
-CommonGround common_ground(std::span<const NodeOffer> offers) {
-  CommonGround common;
-  if (offers.empty()) return common;
-  common.features = offers.front().features;
-  int oldest = oldest_cluster_schema;
-  for (const NodeOffer& offer : offers) {
-    oldest = std::max(oldest, offer.oldest_schema);
-    common.schema = std::min(common.schema, offer.newest_schema);
-    std::erase_if(common.features, [&](const std::string& feature) { return !offer.features.contains(feature); });
-  }
-  if (common.schema < oldest) common.schema = 0;
-  return common;
-}
-
 }  // namespace campipe

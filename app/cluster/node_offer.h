@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 
 namespace campipe {
@@ -43,12 +42,5 @@ std::optional<NodeOffer> read_offer(const std::string& node, const std::string& 
 
 // 128 random bits, in hexadecimal.
 std::string new_instance();
-
-// What all of them understand: the highest schema, and features. No schema (0): there is none in common.
-struct CommonGround {
-  int schema = newest_cluster_schema;
-  std::set<std::string> features{};
-};
-CommonGround common_ground(std::span<const NodeOffer> offers);
 
 }  // namespace campipe

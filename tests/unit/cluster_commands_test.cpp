@@ -30,7 +30,7 @@ class ClusterStatus : public testing::Test {
   void put_camera(const std::string& name, const CameraAssignment& assignment) {
     put(keys.generation(1) + name, write_assignment(assignment));
   }
-  std::string tables() const { return cluster_tables(cluster_status(mirror_, keys)); }
+  std::string tables(bool full = false) const { return cluster_tables(cluster_status(mirror_, keys, full)); }
 
   EtcdMirror mirror_;
   std::int64_t revision_ = 0;
@@ -56,11 +56,11 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
   put(keys.wanted("lane"), R"({"schema":1,"node":"east"})");
   const std::string shown = tables();
   EXPECT_EQ(shown.substr(0, shown.find("\n\nthere")),
-            "NODE   STATE                                    CAMERAS  ADDRESS     VERSION\n"
-            "east   here, cannot use the rig: see its log    0        east:8443   1.0\n"
-            "north  away                                     1\n"
-            "south  draining                                 0        south:8443  1.0\n"
-            "west   here, plans                              3        west:8443   1.0\n"
+            "NODE   STATE                                  CAMERAS  ADDRESS     VERSION\n"
+            "east   here, cannot use the rig: see its log  0        east:8443   1.0\n"
+            "north  away                                   1\n"
+            "south  draining                               0        south:8443  1.0\n"
+            "west   here, plans                            3        west:8443   1.0\n"
             "\n"
             "CAMERA  NODE   NOTE\n"
             "dock    west\n"
@@ -68,6 +68,12 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
             "hall    west   its home is east\n"
             "lane    west   is wanted on east\n"
             "yard    none   no node has room for it: too little cores");
+}
+
+TEST_F(ClusterStatus, SaysThatEtcdIsFullAndWhatToDo) {
+  EXPECT_THAT(tables(true), testing::HasSubstr("\netcd is full (NOSPACE): the cluster cannot be changed"));
+  EXPECT_THAT(tables(), testing::Not(testing::HasSubstr("NOSPACE")));
+  EXPECT_EQ(cluster_status(mirror_, keys, std::nullopt)["etcd"]["full"], nullptr) << "it does not say";
 }
 
 TEST(RigDifference, NamesCamerasThatComeGoAndChange) {

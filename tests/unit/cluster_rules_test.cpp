@@ -94,16 +94,6 @@ TEST(NodeOffer, EachStartIsAnotherInstance) {
   EXPECT_NE(new_instance(), new_instance());
 }
 
-TEST(NodeOffer, CommonGroundIsWhatAllKnow) {
-  std::vector<NodeOffer> offers{some_offer(), some_offer()};
-  offers[1].features = {"motion", "tiles"};
-  offers[1].newest_schema = 3;
-  EXPECT_EQ(common_ground(offers).schema, newest_cluster_schema);
-  EXPECT_THAT(common_ground(offers).features, ElementsAre("motion"));
-  offers[1].oldest_schema = newest_cluster_schema + 1;
-  EXPECT_EQ(common_ground(offers).schema, 0);
-}
-
 TEST(Assignment, KeepsWhatItDoesNotKnow) {
   const std::string value = R"({"schema":1,"node":"a","epoch":2,"revision":7,"home":"b","colour":"red"})";
   const auto read = read_assignment(value);
