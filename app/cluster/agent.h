@@ -51,7 +51,7 @@ class ClusterAgent {
 
   // Throws Error as EtcdClient does.
   explicit ClusterAgent(Options options);
-  // Leaves the cluster; up to 2 s.
+  // Leaves the cluster; up to 1.5 s.
   ~ClusterAgent();
   ClusterAgent(const ClusterAgent&) = delete;
   ClusterAgent& operator=(const ClusterAgent&) = delete;

@@ -59,8 +59,8 @@ class Membership {
   // Throws Error as EtcdClient does. `offer` has its node and a new instance; or that of a process that died, whose
   // lease this one takes over if it still lives.
   Membership(Options options, NodeOffer offer);
-  // Leaves the cluster at once, so that the others need not wait for the lease to end; 2 s at most. Whoever still does
-  // something for the cluster ends that first.
+  // Leaves the cluster at once, so that the others need not wait for the lease to end; 1.5 s at most. Whoever still
+  // does something for the cluster ends that first.
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;

@@ -93,6 +93,15 @@ TEST_F(AdmittedRig, ThatIsTooLargeIsNotStarted) {
   EXPECT_THAT(rig_->log(), HasSubstr("; the machine has "));
 }
 
+// The file has the cameras of all nodes.
+TEST_F(AdmittedRig, ThatIsANodeNeedNotCarryAllOfItsFile) {
+  begin(yaml("refuse", camera("a", small_pattern) + camera("b", large_pattern)) +
+        "cluster: {name: hall, etcd: ['http://127.0.0.1:1'], node: one, address: '127.0.0.1:8443'}\n");
+  ASSERT_TRUE(logs("node one of cluster hall")) << rig_->log();
+  rig_->signal(SIGTERM);
+  EXPECT_EQ(rig_->wait(), 0) << rig_->log();
+}
+
 TEST_F(AdmittedRig, ThatIsTooLargeIsStartedAndLoggedByDefault) {
   const std::string cameras = camera("a", pattern("width=1280&height=720", "&frames=3"));
   std::string text = yaml("warn", cameras);

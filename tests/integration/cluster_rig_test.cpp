@@ -16,6 +16,7 @@
 #include "ipc/channel.h"
 #include "tests/integration/etcd_members.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
 
 namespace campipe::test {
 namespace {
@@ -41,12 +42,13 @@ class ClusterRig : public testing::Test {
   }
 
   std::string yaml(const std::string& node) const {
-    return "workers: {count: 1}\ncameras:\n" + cameras_ + "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] +
-           "'], node: " + node + ", address: '127.0.0.1:8443'}\n";
+    return servers_ + "workers: {count: 1}\ncameras:\n" + cameras_ + "cluster: {name: hall, etcd: ['" +
+           etcd_->servers().urls[0] + "'], node: " + node + ", address: '127.0.0.1:8443'" + more_ + "}\n";
   }
-  RigRun& start(const std::string& node) {
+  RigRun& start(const std::string& node, const std::filesystem::path& state = {}) {
     RigOptions options;
     options.report = false;
+    options.state = state;
     return *(nodes_[node] = std::make_unique<RigRun>(yaml(node), options));
   }
   void kill_all_of(const std::string& node) {
@@ -144,7 +146,9 @@ class ClusterRig : public testing::Test {
   }
 
   std::unique_ptr<EtcdMembers> etcd_;
+  std::string servers_ = "http_address: off\nrtsp_address: off\n";
   std::string cameras_;
+  std::string more_;  // keys of `cluster`
   std::map<std::string, std::unique_ptr<RigRun>> nodes_;
 };
 
@@ -245,6 +249,56 @@ TEST_F(ClusterRig, WithoutEtcdOnlyWhatMustNotRunTwiceStops) {
     return log.find("c1: added", log.find("c1: stopped")) != std::string::npos;
   };
   EXPECT_TRUE(eventually(runs_again)) << rig.log();
+  etcd_->stop(0);  // it takes requests, and answers none
+  end("a");
+  EXPECT_EQ(rig.log().find("did not leave in time"), std::string::npos) << rig.log();
+}
+
+TEST_F(ClusterRig, ANodeThatStartsWithoutEtcdRunsWhatItHadWhereItIsToldTo) {
+  more_ = ", on_etcd_missing: run";
+  const TemporaryFolder state;
+  std::map<std::string, Names> expected;
+  for (const std::string& name : all_cameras) expected[name] = {"a"};
+  start("a", state.path());
+  ASSERT_TRUE(recorded_by(expected)) << nodes_.at("a")->log();
+  end("a");
+  etcd_->kill(0);
+  RigRun& rig = start("a", state.path());
+  EXPECT_TRUE(recorded_by(expected)) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("etcd cannot be reached: this node runs what it was assigned last"));
+  etcd_->start(0);
+  EXPECT_TRUE(eventually([&] { return are_here({"a"}) && assigned_to("a") == all_cameras; })) << rig.log();
+  EXPECT_TRUE(recorded_by(expected));
+  EXPECT_EQ(rig.log().find("removed"), std::string::npos) << "nothing was stopped: " << rig.log();
+  end("a");
+}
+
+TEST_F(ClusterRig, OfANodesFileCountsEverythingButCameras) {
+  const int port = free_port();
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  servers_ = "http_address: \"127.0.0.1:" + std::to_string(port) + "\"\nrtsp_address: off\n";
+  RigRun& rig = start("a");
+  ASSERT_TRUE(eventually([&] { return rig.log().find("c5: added") != std::string::npos; })) << rig.log();
+  const std::string token = read_text(rig.file("state/token-" + std::to_string(port)));
+  const Reply refused =
+      ask(static_cast<std::uint16_t>(port), "DELETE /api/v1/cameras/c0", "Authorization: Bearer " + token + "\r\n");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("change its rig with `campipe cluster apply FILE`"));
+
+  const auto reload = [&](const std::string& file) {
+    std::ofstream(rig.file("rig.yaml")) << file;
+    return ask({"reload", "--url", url, "--token-file", rig.file("state/token-" + std::to_string(port)).string()});
+  };
+  cameras_ = camera("c9");
+  const Answer taken = reload(yaml("a") + "admission: refuse\n");
+  EXPECT_EQ(taken.status, 0) << taken.errors;
+  more_ = ", labels: {hall: 2}";
+  const Answer restart = reload(yaml("a"));
+  EXPECT_EQ(restart.status, 2);
+  EXPECT_THAT(restart.errors, HasSubstr("'cluster' cannot be changed while the rig runs"));
+  EXPECT_EQ(assigned_to("a"), all_cameras);
+  const Sizes before = sizes();
+  EXPECT_TRUE(eventually([&] { return recorders_since(before).size() == all_cameras.size(); }));
   end("a");
 }
 
