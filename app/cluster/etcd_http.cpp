@@ -115,7 +115,10 @@ struct EtcdHttp::State {
     set(CURLOPT_WRITEFUNCTION, c_callback<collect, 0>);
     set(CURLOPT_WRITEDATA, &body);
     set(CURLOPT_ERRORBUFFER, error.data());
-    if (!tls.ca.empty()) set(CURLOPT_CAINFO, tls.ca.c_str());
+    if (!tls.ca.empty()) {
+      set(CURLOPT_CAINFO, tls.ca.c_str());
+      set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // else Debian's libcurl trusts /etc/ssl/certs as well
+    }
     if (!tls.certificate.empty()) set(CURLOPT_SSLCERT, tls.certificate.c_str());
     if (!tls.key.empty()) set(CURLOPT_SSLKEY, tls.key.c_str());
   }
