@@ -167,7 +167,7 @@ bool EtcdWatch::hear(const EtcdWatchAnswer& answer) {
   return true;
 }
 
-// To be heard by this stream: so any way to the store will do, also one that does not know whether it was.
+// To be heard by this stream, by whichever member it is written. Where that is not known, it is written again.
 bool EtcdWatch::write_canary() {
   const EtcdResult<EtcdHeader> written = client_->put(options_.prefix + "canary", "{\"schema\":1}");
   if (!written) return false;
