@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -63,11 +64,12 @@ const Json& part(const Json& object, const char* key) {
   return *found;
 }
 
-const Json& list(const Json& object, const char* key) {
+const Json& list_of_objects(const Json& object, const char* key) {
   static const Json none = Json::array();
   const Json* found = find(object, key);
   if (found == nullptr) return none;
-  if (!found->is_array()) throw BadEtcdAnswer(std::string(key) + " is no list");
+  const bool good = found->is_array() && std::ranges::all_of(*found, [](const Json& of) { return of.is_object(); });
+  if (!good) throw BadEtcdAnswer(std::string(key) + " is no list of objects");
   return *found;
 }
 
@@ -101,12 +103,6 @@ std::string text(const Json& object, const char* key) {
   return found->get<std::string>();
 }
 
-// Of one thing that must be an object itself.
-const Json& as_object(const Json& json) {
-  if (!json.is_object()) throw BadEtcdAnswer("an element is no object");
-  return json;
-}
-
 EtcdHeader read_header(const Json& answer) {
   const Json& header = part(answer, "header");
   return {number(header, "revision"), number(header, "raft_term")};
@@ -119,7 +115,7 @@ EtcdKeyValue read_key_value(const Json& json) {
 
 EtcdRange read_range(const Json& answer) {
   EtcdRange range{read_header(answer), {}, flag(answer, "more")};
-  for (const Json& value : list(answer, "kvs")) range.values.push_back(read_key_value(as_object(value)));
+  for (const Json& value : list_of_objects(answer, "kvs")) range.values.push_back(read_key_value(value));
   return range;
 }
 
@@ -216,8 +212,8 @@ EtcdRange parse_range(const std::string& body) { return read_range(parse_object(
 EtcdTxnResult parse_txn(const std::string& body) {
   const Json answer = parse_object(body);
   EtcdTxnResult result{read_header(answer), flag(answer, "succeeded")};
-  for (const Json& response : list(answer, "responses")) {
-    if (find(as_object(response), "response_range") != nullptr) {
+  for (const Json& response : list_of_objects(answer, "responses")) {
+    if (find(response, "response_range") != nullptr) {
       result.reads.push_back(read_range(part(response, "response_range")));
     }
   }
@@ -257,16 +253,16 @@ EtcdWatchAnswer parse_watch(const std::string& line) {
   EtcdWatchAnswer watch{read_header(result), flag(result, "created"), flag(result, "canceled")};
   watch.reason = printable(text(result, "cancel_reason"));
   if (watch.canceled && number(result, "compact_revision") != 0) watch.reason = "compacted";
-  for (const Json& event : list(result, "events")) {
-    watch.events.push_back({text(as_object(event), "type") == "DELETE", read_key_value(part(event, "kv"))});
+  for (const Json& event : list_of_objects(result, "events")) {
+    watch.events.push_back({text(event, "type") == "DELETE", read_key_value(part(event, "kv"))});
   }
   return watch;
 }
 
 bool parse_no_space(const std::string& alarms) {
   const Json answer = parse_object(alarms);
-  for (const Json& alarm : list(answer, "alarms")) {
-    if (text(as_object(alarm), "alarm") == "NOSPACE") return true;
+  for (const Json& alarm : list_of_objects(answer, "alarms")) {
+    if (text(alarm, "alarm") == "NOSPACE") return true;
   }
   return false;
 }
