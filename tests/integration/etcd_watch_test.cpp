@@ -27,8 +27,8 @@ class EtcdWatchTest : public testing::Test {
 // Follows "rig/", in a mirror.
 class Follower {
  public:
-  explicit Follower(EtcdServers servers, std::chrono::milliseconds silence = 10s)
-      : watch_({std::move(servers), "rig/", silence}) {}
+  explicit Follower(EtcdServers servers, std::chrono::milliseconds silence = 10s, std::chrono::milliseconds answer = 2s)
+      : watch_({std::move(servers), "rig/", silence, answer}) {}
 
   // Waits until the mirror's value is this one; empty: there is no such key.
   [[nodiscard]] bool sees(const std::string& key, const std::string& value, std::chrono::milliseconds patience = 20s) {
@@ -97,7 +97,7 @@ TEST_F(EtcdWatchTest, FindsAStoppedMemberByItsCanary) {
   EtcdMembers etcd(3);
   EtcdClient client(etcd.servers());
   write(client, "rig/a", "0");
-  Follower follower(etcd.servers(), 1s);
+  Follower follower(etcd.servers(), 500ms, 1s);
   ASSERT_TRUE(follower.sees("rig/a", "0"));
   for (int member = 0; member < 3; ++member) {
     etcd.stop(member);
