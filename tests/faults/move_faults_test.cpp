@@ -254,25 +254,35 @@ TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
   EXPECT_EQ(check_pattern_recording(read_video(moves.rig().file("a.mp4")), false), "") << moves.log();
 }
 
+// Each with one of both policies: which of them makes no difference to who has a frame.
+INSTANTIATE_TEST_SUITE_P(OfNew, KilledAt,
+                         testing::Combine(testing::Values(Step{"GettingReady", "hand_over.getting_ready=kill", false,
+                                                               true},
+                                                          Step{"Ready", "hand_over.ready=kill", {}},
+                                                          Step{"Opening", "worker.opening_ring:2=kill", false, true},
+                                                          Step{"Live", "hand_over.live=kill", true},
+                                                          Step{"Stopped", "hand_over.ready=stop", {}},
+                                                          Step{"GoingOn", "hand_over.going_on=kill", true}),
+                                          testing::Values("drop")),
+                         [](const auto& one) { return std::get<0>(one.param).title; });
+
 INSTANTIATE_TEST_SUITE_P(
-    Of, KilledAt,
-    testing::Combine(testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
-                                     Step{"NewReady", "hand_over.ready=kill", {}},
-                                     Step{"NewOpening", "worker.opening_ring:2=kill", false, true},
-                                     Step{"NewLive", "hand_over.live=kill", true},
-                                     Step{"NewStopped", "hand_over.ready=stop", {}},
-                                     Step{"OldStopped", "hand_over.passing:8=stop", {}},
-                                     Step{"NewGoingOn", "hand_over.going_on=kill", true},
-                                     Step{"OldPassing", "hand_over.passing=kill", false, false, settles},
-                                     Step{"OldPassed", "hand_over.passed=kill", false, false, settles},
-                                     Step{"OldPassingLater", "hand_over.passing:8=kill", {}},
-                                     Step{"OldPassedLater", "hand_over.passed:8=kill", {}},
-                                     Step{"OldEncoding", "stage.pushed@a:60=kill", {}},
-                                     Step{"OldCommitting", "hand_over.committing=kill", true},
-                                     Step{"OldCommitted", "hand_over.committed=kill", true, true},
-                                     Step{"OldFinished", "hand_over.finished=kill", true, true}),
-                     testing::Values("drop", "block")),
-    [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param); });
+    OfOld, KilledAt,
+    testing::Combine(testing::Values(Step{"Stopped", "hand_over.passing:8=stop", {}},
+                                     Step{"Passing", "hand_over.passing=kill", false, false, settles},
+                                     Step{"Passed", "hand_over.passed=kill", false, false, settles},
+                                     Step{"PassingLater", "hand_over.passing:8=kill", {}},
+                                     Step{"PassedLater", "hand_over.passed:8=kill", {}},
+                                     Step{"Encoding", "stage.pushed@a:60=kill", {}},
+                                     Step{"Committing", "hand_over.committing=kill", true}),
+                     testing::Values("block")),
+    [](const auto& one) { return std::get<0>(one.param).title; });
+
+INSTANTIATE_TEST_SUITE_P(OfOldThatHasLeft, KilledAt,
+                         testing::Combine(testing::Values(Step{"Committed", "hand_over.committed=kill", true, true},
+                                                          Step{"Finished", "hand_over.finished=kill", true, true}),
+                                          testing::Values("drop", "block")),
+                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param); });
 
 }  // namespace
 }  // namespace campipe::test
