@@ -96,7 +96,8 @@ TEST(StageMovesOneAfterAnother, NeedNoWait) {
     EXPECT_EQ(answer.status, 0) << from << " to " << to << ": " << answer.errors << moves.log();
   }
   moves.wait_for_flow();
-  for (const auto& edge : moves.status_of("a").at("graph").at("edges")) EXPECT_EQ(edge.at("missed"), 0) << edge;
+  const nlohmann::json graph = moves.status_of("a").at("graph");
+  for (const auto& edge : graph.at("edges")) EXPECT_EQ(edge.at("missed"), 0) << edge;
   moves.end();
   moves.expect_whole("a.mp4");
   const auto camera = moves.rig().camera("a");
@@ -106,8 +107,8 @@ TEST(StageMovesOneAfterAnother, NeedNoWait) {
 // Of frames that would take too much as tiles, all tiles but the first make nothing.
 TEST(StageMovesOfFramesThatAreNotTiled, GoOverLikeOthers) {
   MoveRig moves(keys_of({.placement = "{tiles: [cpu:0, cpu:1, cpu:0], encode: cpu:2}",
-                         .filters = "[sharpen, {blur: {sigma: 16}}]"}) +
-                "    queue_size: 16\n");
+                         .filters = "[sharpen, {blur: {sigma: 8}}]"}) +
+                "    queue_size: 16\n    source: \"test://pattern?width=160&height=120&rate=25\"\n");
   moves.wait_for_flow();
   ASSERT_THAT(moves.log(), HasSubstr("its frames are not tiled"));
   for (const auto& [from, to] : std::vector<std::pair<unsigned, unsigned>>{{2, 0}, {0, 2}, {1, 2}, {0, 1}}) {
