@@ -23,13 +23,7 @@ CameraWeight weigh(const CameraConfig& camera, const Machine& machine, const Mac
 
 CameraWeight CameraWeights::of(const CameraConfig& camera, const Machine& machine, const MachineCosts& costs,
                                const KnownStreams& streams) {
-  const auto opened = streams.find(camera.name);
-  KnownStream stream{"h264", 1920, 1080, 0};
-  if (opened != streams.end()) {
-    stream = opened->second;
-  } else if (const auto configured = configured_stream(camera)) {
-    stream = *configured;
-  }
+  const KnownStream stream = expected_stream(camera, streams);
   const auto found = known_.find(camera.name);
   if (found != known_.end() && found->second.stream == stream && found->second.camera == camera)
     return found->second.weight;

@@ -64,13 +64,7 @@ std::vector<NodeAmounts> camera_ways(const LoadedConfig& loaded, const Machine& 
                                      const KnownStreams& streams) {
   const CameraConfig& camera = loaded.rig.cameras.at(0);
   if (!camera.enabled) return {};
-  const auto opened = streams.find(camera.name);
-  KnownStream stream{"h264", 1920, 1080, 0};
-  if (opened != streams.end()) {
-    stream = opened->second;
-  } else if (const auto configured = configured_stream(camera)) {
-    stream = *configured;
-  }
+  const KnownStream stream = expected_stream(camera, streams);
   std::vector<NodeAmounts> ways;
   const auto add_way = [&](const Machine& on, const MachineCosts& with) {
     if (!check_gpus(loaded, on).empty()) return;  // it names a device that is not there

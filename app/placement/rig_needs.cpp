@@ -370,6 +370,12 @@ std::optional<KnownStream> configured_stream(const CameraConfig& camera) {
   return known_stream(source->stream());
 }
 
+KnownStream expected_stream(const CameraConfig& camera, const KnownStreams& opened) {
+  const auto found = opened.find(camera.name);
+  if (found != opened.end()) return found->second;
+  return configured_stream(camera).value_or(KnownStream{"h264", 1920, 1080, 0});
+}
+
 KnownStreams configured_streams(const RigConfig& rig) {
   KnownStreams known;
   for (const CameraConfig& camera : rig.cameras) {

@@ -20,6 +20,8 @@ namespace campipe {
 // What the configuration says of a source before it is opened: of test patterns. Nothing: it does not.
 std::optional<KnownStream> configured_stream(const CameraConfig& camera);
 KnownStreams configured_streams(const RigConfig& rig);
+// What the camera sends as far as is known: as it was opened, or is configured; else a usual stream.
+KnownStream expected_stream(const CameraConfig& camera, const KnownStreams& opened);
 
 struct GpuNeeds {
   Device gpu;

@@ -65,9 +65,8 @@ std::string why_no_node(const Camera& camera, std::optional<unsigned> from) {
   if (!from && !camera.is_staged()) return "";
   if (!from)
     return fmt::format(
-        "it is processed by stage or by tile, in the workers {}: say whose part of it is to go over, as in `campipe "
-        "move "
-        "{} WORKER --from {}`",
+        "it is processed by stage or by tile, in the workers {}: say whose part of it is to go over, as in "
+        "`campipe move {} WORKER --from {}`",
         workers_of(camera), camera.name(), camera.nodes.front().worker);
   if (std::ranges::find(camera.nodes, *from, &CameraNode::worker) != camera.nodes.end()) return "";
   return fmt::format("worker {} has no part of it; it is in {}", *from, workers_of(camera));
