@@ -117,7 +117,7 @@ void Camera::require_readers(CameraEdge& edge) const {
   bool tiled = false;
   for (const EdgeReader& reader : edge.readers) {
     const CameraNode& its = node(reader.node);
-    const auto& seat = reader.seat ? reader.seat : reader.left;  // who is away is waited for
+    const auto seat = reader.place();  // who is away is waited for
     if (!seat || its.done || (move && its.id == move->to)) continue;
     at_work |= 1U << *seat;
     if (!move || move->cancelled || its.id != move->from) awaited |= 1U << *seat;
@@ -249,7 +249,7 @@ bool CameraEdge::take_seat(EdgeReader& reader) {
 std::uint32_t CameraEdge::seats() const {
   std::uint32_t seats = 0;
   for (const EdgeReader& reader : readers) {
-    if (const auto& seat = reader.seat ? reader.seat : reader.left) seats |= 1U << *seat;
+    if (const auto seat = reader.place()) seats |= 1U << *seat;
   }
   return seats;
 }

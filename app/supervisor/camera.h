@@ -140,6 +140,7 @@ struct EdgeReader {
   std::uint32_t tenure = 0;      // of the reader that had the seat before
   RingsSent sent;
   bool unsettled = false;  // its process died, and the ring has not been cleared yet
+  bool unoffered = false;  // the newest ring had no writer, or was said to be closed, when it was to be offered
   // Frames of seats that it had before.
   std::uint64_t meant = 0;
   std::uint64_t recalled = 0;
@@ -147,6 +148,9 @@ struct EdgeReader {
   std::shared_ptr<const HandOver> gives_over;
   std::shared_ptr<const HandOver> takes_over;
   std::uint64_t not_recalled = 0;  // of those that its seat counts as recalled: frames that were not its own any more
+
+  // Its seat in the newest ring, or the one that is kept for it while it is away.
+  [[nodiscard]] std::optional<unsigned> place() const { return seat ? seat : left; }
 };
 
 // Frames of a reader: published for it, and of those taken back from its queue.

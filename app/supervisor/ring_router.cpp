@@ -50,7 +50,8 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   for (EdgeReader& reader : readers) {
     if (!is_ready_for_ring(camera, reader)) continue;
     edge.end_seat(reader);
-    if (!writer_lives(camera, edge)) continue;
+    reader.unoffered = !writer_lives(camera, edge);
+    if (reader.unoffered) continue;
     if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
     if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
     seated.push_back(&reader);
@@ -198,7 +199,11 @@ void RingRouter::settle() {
 void RingRouter::settle(Camera& camera, CameraEdge& edge) {
   if (edge.newest && !writer_lives(camera, edge)) forget_pixels(*edge.newest);
   for (EdgeReader& reader : edge.readers) {
-    if (reader.unsettled) settle(camera, edge, reader);
+    if (reader.unsettled) {
+      settle(camera, edge, reader);
+    } else if (reader.unoffered && writer_lives(camera, edge)) {
+      offer(camera, edge, reader);  // its writer has put right what a reader had written there
+    }
   }
 }
 

@@ -137,6 +137,32 @@ TEST(Ring, ThatWasSaidToBeClosedIsReplaced) {
   expect_goes_on(rig, "a");
 }
 
+bool has_thread(pid_t process, const std::string& name) {
+  std::error_code error;
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task", error);
+  return std::ranges::any_of(begin(threads), end(threads),
+                             [&](const auto& thread) { return read_text(thread.path() / "comm") == name + "\n"; });
+}
+
+// Its writer puts that right, which may be after the moment at which the successor was to have it.
+TEST(Ring, ThatWasSaidToBeClosedWhenItsReaderCameIsOfferedLater) {
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" +
+             camera("a", ", drop_policy: drop"));
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t worker = rig.pid_of("worker 0");
+  const pid_t master = rig.pid_of("master");
+  ::kill(master, SIGSTOP);  // it puts nothing right yet
+  for_each_ring(rig, [](ring::Header& header) { header.writer = WriterState::closed; });
+  ::kill(worker, SIGKILL);
+  const pid_t successor = rig.successor_of("worker 0", worker);
+  // It has its node, and nothing to read.
+  ASSERT_TRUE(eventually([&] { return has_thread(successor, "st:a"); })) << rig.log();
+  for_each_ring(rig, [](ring::Header& header) { header.writer = WriterState::open; });
+  ::kill(master, SIGCONT);
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
+  expect_goes_on(rig, "a");
+}
+
 // A packet that brings down whoever reads it is not given to one publisher after the other.
 TEST(Poison, ThatBringsDownThePublisherGoesWithItsCamera) {
   const int port = free_port();
