@@ -1,40 +1,21 @@
 #include "app/cluster/etcd_http.h"
 
-#include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 
 #include "core/c_callback.h"
+#include "core/curl.h"
 #include "core/error.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::size_t largest_answer = 64U << 20U;
 constexpr long connect_ms = 1000;  // within the deadline: a member that is off must leave time for the next one
-
-struct EasyDeleter {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct MultiDeleter {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
-};
-struct ListDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
-void init_curl() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-}
-
-[[noreturn]] void fail(const char* why) { throw Error(std::string("etcd: libcurl cannot be used: ") + why); }
 
 // libcurl's own option has a default of nine seconds at the least. Probes that fail end the connection.
 int probe_link(void* /*ours*/, curl_socket_t socket, curlsocktype /*type*/) {
@@ -46,13 +27,6 @@ int probe_link(void* /*ours*/, curl_socket_t socket, curlsocktype /*type*/) {
                    ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds) == 0 &&
                    ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes) == 0;
   return set ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
-}
-
-std::size_t collect(char* data, std::size_t size, std::size_t count, void* body) {
-  auto& text = *static_cast<std::string*>(body);
-  if (text.size() + size * count > largest_answer) return 0;  // libcurl ends the transfer
-  text.append(data, size * count);
-  return size * count;
 }
 
 // The connection failed before a byte of the request can have been sent.
@@ -84,26 +58,17 @@ struct EtcdHttp::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  static std::unique_ptr<CURLM, MultiDeleter> make_multi() {
-    init_curl();
-    std::unique_ptr<CURLM, MultiDeleter> made(curl_multi_init());
-    if (!made) fail("out of memory");
-    return made;
-  }
-
   template <typename Value>
   void set(CURLoption option, Value value) {
-    const CURLcode code = curl_easy_setopt(easy.get(), option, value);
-    if (code != CURLE_OK) fail(curl_easy_strerror(code));
+    curl::set(easy, option, value);
   }
 
   void set_up() {
-    easy.reset(curl_easy_init());
-    if (!easy) fail("out of memory");
-    add_header("Content-Type: application/json");
+    easy = curl::make_easy();
+    curl::add_line(headers, "Content-Type: application/json");
     // A member without a leader answers at once, instead of after seconds or never.
-    add_header("Grpc-Metadata-Hasleader: true");
-    add_header("Expect:");  // large bodies do not wait to be asked for
+    curl::add_line(headers, "Grpc-Metadata-Hasleader: true");
+    curl::add_line(headers, "Expect:");  // large bodies do not wait to be asked for
     set(CURLOPT_HTTPHEADER, headers.get());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
@@ -112,7 +77,7 @@ struct EtcdHttp::State {
     set(CURLOPT_USERAGENT, "campipe/" CAMPIPE_VERSION);
     set(CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     set(CURLOPT_SOCKOPTFUNCTION, c_callback<probe_link, CURL_SOCKOPT_ERROR>);
-    set(CURLOPT_WRITEFUNCTION, c_callback<collect, 0>);
+    set(CURLOPT_WRITEFUNCTION, c_callback<curl::collect, 0>);
     set(CURLOPT_WRITEDATA, &body);
     set(CURLOPT_ERRORBUFFER, error.data());
     if (!tls.ca.empty()) {
@@ -121,13 +86,6 @@ struct EtcdHttp::State {
     }
     if (!tls.certificate.empty()) set(CURLOPT_SSLCERT, tls.certificate.c_str());
     if (!tls.key.empty()) set(CURLOPT_SSLKEY, tls.key.c_str());
-  }
-
-  void add_header(const char* line) {
-    curl_slist* const longer = curl_slist_append(headers.get(), line);
-    if (longer == nullptr) fail("out of memory");
-    static_cast<void>(headers.release());  // it is part of the longer one
-    headers.reset(longer);
   }
 
   void begin(const std::string& url, const std::string& request, long limit_ms, bool fresh) {
@@ -142,7 +100,7 @@ struct EtcdHttp::State {
     set(CURLOPT_TIMEOUT_MS, limit_ms);
     set(CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
     const CURLMcode code = curl_multi_add_handle(multi.get(), easy.get());
-    if (code != CURLM_OK) fail(curl_multi_strerror(code));
+    if (code != CURLM_OK) curl::fail(curl_multi_strerror(code));
     busy = true;
   }
 
@@ -185,9 +143,9 @@ struct EtcdHttp::State {
 
   EtcdTls tls;
   std::stop_token stop;
-  std::unique_ptr<CURLM, MultiDeleter> multi = make_multi();
-  std::unique_ptr<curl_slist, ListDeleter> headers;
-  std::unique_ptr<CURL, EasyDeleter> easy;
+  curl::Multi multi = curl::make_multi();
+  curl::List headers;
+  curl::Easy easy;
   std::array<char, CURL_ERROR_SIZE> error{};
   std::string body;  // of the answer; of a stream, what has no line end yet
   bool busy = false;

@@ -1,47 +1,24 @@
 #include "app/commands/api_client.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "core/c_callback.h"
+#include "core/curl.h"
 #include "core/error.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::size_t largest_answer = 64U << 20U;
-
-struct EasyDeleter {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-struct MultiDeleter {
-  void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
-};
-struct ListDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-struct UrlDeleter {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-
-void init_curl() {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-}
-
-using Url = std::unique_ptr<CURLU, UrlDeleter>;
-
 // Null: it is none.
-Url parse_url(const std::string& text) {
-  Url url(curl_url());
+curl::Url parse_url(const std::string& text) {
+  curl::Url url(curl_url());
   if (url && curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) url.reset();
   return url;
 }
@@ -59,13 +36,6 @@ bool is_loopback(const std::string& host) {
   in_addr address{};
   const bool ipv4 = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
   return host == "localhost" || host == "[::1]" || (ipv4 && ntohl(address.s_addr) >> 24U == 127);
-}
-
-std::size_t collect(char* data, std::size_t size, std::size_t count, void* body) {
-  auto& text = *static_cast<std::string*>(body);
-  if (text.size() + size * count > largest_answer) return 0;  // libcurl ends the transfer
-  text.append(data, size * count);
-  return size * count;
 }
 
 std::string no_answer(CURLcode code, const char* detail, const std::string& url) {
@@ -99,22 +69,21 @@ std::string no_answer(CURLcode code, const char* detail, const std::string& url)
 
 struct ApiClient::State {
   explicit State(ApiAddress given) : address(std::move(given)) {
-    init_curl();
     const std::string problem = check_api_url(address.url);
     if (!problem.empty()) throw Error("--url: " + problem);
     while (address.url.ends_with('/')) address.url.pop_back();
-    easy.reset(curl_easy_init());
-    multi.reset(curl_multi_init());
-    if (!easy || !multi) throw Error("libcurl cannot be used: out of memory");
+    easy = curl::make_easy();
+    multi = curl::make_multi();
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_PROXY, "");
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_ACCEPT_ENCODING, "");
     set(CURLOPT_USERAGENT, "campipe/" CAMPIPE_VERSION);
-    add_header("Content-Type: application/json");
-    if (address.user.empty() && !address.token.empty()) add_header("Authorization: Bearer " + address.token);
+    curl::add_line(headers, "Content-Type: application/json");
+    if (address.user.empty() && !address.token.empty())
+      curl::add_line(headers, "Authorization: Bearer " + address.token);
     set(CURLOPT_HTTPHEADER, headers.get());
-    set(CURLOPT_WRITEFUNCTION, c_callback<collect, 0>);
+    set(CURLOPT_WRITEFUNCTION, c_callback<curl::collect, 0>);
     set(CURLOPT_WRITEDATA, &body);
     set(CURLOPT_ERRORBUFFER, error.data());
     if (!address.ca_file.empty()) set(CURLOPT_CAINFO, address.ca_file.c_str());
@@ -129,15 +98,7 @@ struct ApiClient::State {
 
   template <typename Value>
   void set(CURLoption option, Value value) {
-    const CURLcode code = curl_easy_setopt(easy.get(), option, value);
-    if (code != CURLE_OK) throw Error(std::string("libcurl cannot be used: ") + curl_easy_strerror(code));
-  }
-
-  void add_header(const std::string& line) {
-    curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
-    if (longer == nullptr) throw Error("libcurl cannot be used: out of memory");
-    static_cast<void>(headers.release());  // it is part of the longer one
-    headers.reset(longer);
+    curl::set(easy, option, value);
   }
 
   void stop() {
@@ -159,9 +120,9 @@ struct ApiClient::State {
   }
 
   ApiAddress address;
-  std::unique_ptr<curl_slist, ListDeleter> headers;
-  std::unique_ptr<CURL, EasyDeleter> easy;
-  std::unique_ptr<CURLM, MultiDeleter> multi;
+  curl::List headers;
+  curl::Easy easy;
+  curl::Multi multi;
   std::vector<char> error = std::vector<char>(CURL_ERROR_SIZE);
   std::string body;
   bool busy = false;
@@ -191,7 +152,7 @@ void ApiClient::start(const std::string& method, const std::string& path, std::c
   }
   s.set(CURLOPT_TIMEOUT_MS, static_cast<long>(patience.count()));
   const CURLMcode code = curl_multi_add_handle(s.multi.get(), s.easy.get());
-  if (code != CURLM_OK) throw Error(std::string("libcurl cannot be used: ") + curl_multi_strerror(code));
+  if (code != CURLM_OK) curl::fail(curl_multi_strerror(code));
   s.busy = true;
 }
 
@@ -232,7 +193,7 @@ std::string in_path(const std::string& name) {
 }
 
 std::optional<std::uint16_t> port_of_this_machine(const std::string& text) {
-  const Url url = parse_url(text);
+  const curl::Url url = parse_url(text);
   if (!url || !is_loopback(part_of(url.get(), CURLUPART_HOST))) return std::nullopt;
   char* port = nullptr;
   if (curl_url_get(url.get(), CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::nullopt;
@@ -244,7 +205,7 @@ std::optional<std::uint16_t> port_of_this_machine(const std::string& text) {
 }
 
 std::string check_api_url(const std::string& text) {
-  const Url url = parse_url(text);
+  const curl::Url url = parse_url(text);
   const auto part = [&](CURLUPart which) { return url ? part_of(url.get(), which) : std::string(); };
   // What was given is not shown where it may hold a password.
   if (!part(CURLUPART_USER).empty() || !part(CURLUPART_PASSWORD).empty()) {
