@@ -6,6 +6,8 @@
 #include <optional>
 #include <queue>
 
+#include "app/cluster/camera_units.h"
+
 namespace campipe {
 namespace {
 
@@ -353,6 +355,9 @@ class Assigner {
 
 }  // namespace
 
-std::map<std::string, CameraPlace> assign_cameras(const ClusterView& view) { return Assigner(view).assign(); }
+std::map<std::string, CameraPlace> assign_cameras(const ClusterView& view) {
+  const ClusterView merged = merge_units(view);
+  return expand_units(view, Assigner(merged).assign());
+}
 
 }  // namespace campipe

@@ -39,6 +39,7 @@ struct ClusterCamera {
   std::map<std::string, std::string> labels{};  // its node must have them
   std::set<std::string> features{};             // likewise
   std::string wanted_node{};                    // where somebody has asked for it to be; empty: anywhere
+  std::string unit{};  // cameras of one unit run on one node, and move together; empty: it is alone
 };
 
 struct CurrentPlace {
@@ -60,7 +61,7 @@ struct CameraPlace {
   friend bool operator==(const CameraPlace&, const CameraPlace&) = default;
 };
 
-// A place for each camera.
+// A place for each camera. Cameras of one unit have the same (camera_units.h).
 std::map<std::string, CameraPlace> assign_cameras(const ClusterView& view);
 
 }  // namespace campipe

@@ -118,7 +118,10 @@ void ClusterProcess::on(messages::PlanCameras& plan) {
   if (!agent_) return;
   std::vector<ClusterCamera> cameras;
   for (messages::PlanCameras::Needs& needs : plan.cameras) {
-    cameras.push_back({std::move(needs.name), needs.priority, std::move(needs.ways)});
+    cameras.push_back({.name = std::move(needs.name),
+                       .priority = needs.priority,
+                       .ways = std::move(needs.ways),
+                       .unit = std::move(needs.unit)});
   }
   agent_->set_cameras(std::move(cameras));
 }

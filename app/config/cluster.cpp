@@ -88,10 +88,6 @@ void refuse_pushes(const Given<CameraConfig>& camera, Report& report) {
 
 // What is to be one for several cameras, or must not be twice, needs more than a node knows of the others.
 void refuse_what_is_not_there_yet(const Given<RigConfig>& file, Report& report) {
-  for (const char* key : {"mosaics", "sync_groups"}) {
-    const YamlNode* node = file[key].node;
-    if (node != nullptr) report.at_key(*node, "is not available in a cluster yet: cameras may be on different nodes");
-  }
   refuse_pushes(file.defaults, report);
   for (const GivenCamera& camera : file.cameras) refuse_pushes(camera, report);
 }

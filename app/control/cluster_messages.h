@@ -65,7 +65,10 @@ struct PlanCameras {
     std::string name;
     int priority = 50;
     std::vector<Amounts> ways;  // in which it can run, the best first
-    static void fields(auto& m, auto&& f) { f("name", m.name), f("priority", m.priority), f("ways", m.ways); }
+    std::string unit;           // cameras of one unit have to run on one node; empty: it is alone
+    static void fields(auto& m, auto&& f) {
+      f("name", m.name), f("priority", m.priority), f("ways", m.ways), f("unit", m.unit);
+    }
   };
   std::vector<Needs> cameras;
   static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }

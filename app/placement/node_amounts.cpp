@@ -1,6 +1,7 @@
 #include "app/placement/node_amounts.h"
 
 #include <algorithm>
+#include <span>
 
 #include "app/placement/camera_weights.h"
 #include "app/placement/capacity.h"
@@ -24,11 +25,17 @@ void add(NodeAmounts& amounts, const RigNeeds& needs, double sign) {
 }
 
 // The second one of its kind: what the processes themselves take is there with the first.
-NodeAmounts amounts_of(const CameraConfig& camera, const Machine& machine, const MachineCosts& costs,
-                       const KnownStream& stream) {
+NodeAmounts amounts_of(std::span<const CameraConfig> cameras, const Machine& machine, const MachineCosts& costs,
+                       const KnownStreams& known) {
+  const CameraConfig& camera = cameras.front();
+  const KnownStream stream = expected_stream(camera, known);
   RigConfig rig;
   NodeAmounts amounts;
   KnownStreams streams;
+  for (const CameraConfig& shown : cameras.subspan(1)) {
+    rig.cameras.push_back(shown);
+    streams[shown.name] = expected_stream(shown, known);
+  }
   for (const double sign : {-1.0, 1.0}) {
     CameraConfig& added = rig.cameras.emplace_back(camera);
     added.name = camera.name + "+" + std::to_string(rig.cameras.size());
@@ -64,12 +71,11 @@ std::vector<NodeAmounts> camera_ways(const LoadedConfig& loaded, const Machine& 
                                      const KnownStreams& streams) {
   const CameraConfig& camera = loaded.rig.cameras.at(0);
   if (!camera.enabled) return {};
-  const KnownStream stream = expected_stream(camera, streams);
   std::vector<NodeAmounts> ways;
   const auto add_way = [&](const Machine& on, const MachineCosts& with) {
     if (!check_gpus(loaded, on).empty()) return;  // it names a device that is not there
     try {
-      NodeAmounts way = amounts_of(camera, on, with, stream);
+      NodeAmounts way = amounts_of(loaded.rig.cameras, on, with, streams);
       if (ways.empty() || ways.front() != way) ways.push_back(std::move(way));
     } catch (const Error&) {  // or workers that only other cameras bring
     }

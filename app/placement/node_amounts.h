@@ -18,8 +18,8 @@ NodeAmounts node_capacity(const Machine& machine, const MachineCosts& costs);
 
 // What one more camera of the kind takes, by this machine's costs, in each of the ways in which it can run: as it would
 // run here, and, where it may be on any device, on cores alone. None: it cannot be placed on this machine. A stream
-// that is not known counts as 1080p. `camera`: the rig, with that camera alone.
-std::vector<NodeAmounts> camera_ways(const LoadedConfig& camera, const Machine& machine, const MachineCosts& costs,
+// that is not known counts as 1080p. `loaded`: the rig, with that camera first, and of a mosaic with what it shows.
+std::vector<NodeAmounts> camera_ways(const LoadedConfig& loaded, const Machine& machine, const MachineCosts& costs,
                                      const KnownStreams& streams);
 
 }  // namespace campipe

@@ -177,6 +177,35 @@ TEST_F(ClusterRig, AKilledNodesCamerasAreRecordedElsewhereAndComeBackWhereTheyAr
   for (const char* node : {"a", "b", "c"}) end(node);
 }
 
+TEST_F(ClusterRig, AMosaicGoesWithWhatItShowsAndMembersOfAGroupWhereTheyAre) {
+  const std::string groups =
+      "sync_groups: {pair: {cameras: [c2, c3], rate: 10}}\n"
+      "mosaics: {wall: {cameras: [c0, c1], width: 320, height: 240, rate: 10, record: {path: wall.mp4}}}\n";
+  servers_ += groups;
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && status().at("cameras").size() == 7; }));
+  const auto node_of = [&](const std::string& camera) { return status().at("cameras").at(camera).value("node", ""); };
+  ASSERT_EQ(command({"move", "c1", "b"}).status, 0);
+  ASSERT_EQ(command({"move", "c2", "a"}).status, 0);
+  ASSERT_EQ(command({"move", "c3", "b"}).status, 0);
+  const auto are_placed = [&] {
+    return node_of("wall") == "b" && node_of("c0") == "b" && node_of("c1") == "b" && node_of("c2") == "a" &&
+           node_of("c3") == "b";
+  };
+  EXPECT_TRUE(eventually(are_placed)) << status().dump(2);
+  const auto grows = [&](const std::string& node, const std::string& camera) {
+    const RigRun& rig = *nodes_.at(node);
+    return eventually([&, before = recorded(rig, camera)] { return recorded(rig, camera) > before; });
+  };
+  EXPECT_TRUE(grows("b", "wall")) << nodes_.at("b")->log();
+  EXPECT_TRUE(grows("b", "c0") && grows("b", "c3") && grows("a", "c2")) << "nobody waits for the other one";
+  kill_all_of("b");
+  EXPECT_TRUE(eventually([&] { return node_of("wall") == "a"; })) << status().dump(2);
+  EXPECT_TRUE(grows("a", "wall") && grows("a", "c0") && grows("a", "c3")) << nodes_.at("a")->log();
+  end("a");
+}
+
 TEST_F(ClusterRig, ASecondStartUnderANodesNameIsRefused) {
   start("a");
   ASSERT_TRUE(eventually([&] { return assigned_to("a") == all_cameras; }));

@@ -62,6 +62,43 @@ void expect_all_placed(const ClusterView& view, const Places& places) {
   for (const ClusterNode& of : view.nodes) EXPECT_LE(used[of.name], of.capacity.at("cores") + 1e-6) << of.name;
 }
 
+// A mosaic and what it shows.
+TEST(Assign, CamerasOfAUnitAreOnOneNodeAndMoveTogether) {
+  ClusterView view = many(3, 6, 10, 1);
+  for (int i = 0; i < 3; ++i) view.cameras[static_cast<std::size_t>(i)].unit = "wall";
+  const auto home_of = [](const Places& places) {
+    EXPECT_EQ(places.at("c0001"), places.at("c0000"));
+    EXPECT_EQ(places.at("c0002"), places.at("c0000"));
+    return places.at("c0000").node;
+  };
+  Places places = assign_cameras(view);
+  expect_all_placed(view, places);
+  const std::string first = home_of(places);
+  settle(view, places);
+  EXPECT_EQ(assign_cameras(view), places);
+
+  view.cameras[2].wanted_node = first == "n00" ? "n01" : "n00";  // one of them, so all
+  view.current.erase("c0001");                                   // another one is new
+  places = assign_cameras(view);
+  EXPECT_EQ(home_of(places), view.cameras[2].wanted_node);
+  settle(view, places);
+
+  const std::string second = home_of(places);
+  remove_node(view, second);
+  places = assign_cameras(view);
+  expect_all_placed(view, places);
+  EXPECT_NE(home_of(places), second);
+  for (const char* other : {"c0003", "c0004", "c0005"}) {
+    const std::string& before = view.current.at(other).node;
+    EXPECT_TRUE(before == second || places.at(other).node == before) << other;
+  }
+
+  for (ClusterNode& of : view.nodes) of.capacity["cores"] = 2;  // each of them alone has room
+  places = assign_cameras(view);
+  EXPECT_EQ(home_of(places), "");
+  EXPECT_THAT(places.at("c0000").reason, HasSubstr("too little cores"));
+}
+
 TEST(Assign, SharesByCapacity) {
   ClusterView view = many(2, 30, 10, 0.5);
   view.nodes[1].capacity["cores"] = 20;

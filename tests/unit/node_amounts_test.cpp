@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "app/costs/cost_cache.h"
+#include "app/placement/mosaic_units.h"
 #include "tests/unit/invented_machines.h"
 
 namespace campipe {
@@ -12,9 +13,11 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Key;
 using testing::Not;
+using testing::Pair;
 using testing::SizeIs;
 
 MachineCosts estimates(const Devices& devices = {}) { return machine_costs({}, devices, {"cpu", "", "", ""}); }
@@ -82,6 +85,47 @@ TEST(CameraWays, ADisabledCameraTakesNothing) {
   LoadedConfig disabled = one_camera();
   disabled.rig.cameras[0].enabled = false;
   EXPECT_THAT(camera_ways(disabled, cpu_machine(cpus(0, 4)), estimates(), {}), IsEmpty());
+}
+
+CameraConfig mosaic_of(const std::string& name, const std::vector<std::string>& cameras) {
+  CameraConfig mosaic;
+  mosaic.name = name;
+  mosaic.encode.codec = "h264";
+  mosaic.mosaic.emplace();
+  for (const std::string& camera : cameras) mosaic.mosaic->cells.push_back({camera, {0, 0, 960, 540}});
+  return mosaic;
+}
+
+TEST(CameraWays, OfAMosaicAreWhatItTakesBesidesItsCameras) {
+  const Machine machine = cpu_machine(cpus(0, 4));
+  LoadedConfig shown = one_camera();
+  const double camera = camera_ways(shown, machine, estimates(), {}).at(0).at("cores");
+  shown.rig.cameras.insert(shown.rig.cameras.begin(), mosaic_of("wall", {"dock"}));
+  shown.gpu_places.emplace_back();
+  const auto ways = camera_ways(shown, machine, estimates(), {});
+  ASSERT_THAT(ways, SizeIs(1));
+  EXPECT_GT(ways[0].at("cores"), 0);
+  // More of the same camera costs a mosaic the cell, and no decoding.
+  shown.rig.cameras[0].mosaic->cells.push_back({"dock", {960, 0, 960, 540}});
+  const double more = camera_ways(shown, machine, estimates(), {}).at(0).at("cores") - ways[0].at("cores");
+  EXPECT_LT(more, camera);
+}
+
+TEST(MosaicUnits, AreMosaicsWithWhatTheyShow) {
+  std::vector<CameraConfig> cameras(5);
+  for (std::size_t i = 0; i < cameras.size(); ++i) cameras[i].name = "c" + std::to_string(i);
+  EXPECT_THAT(mosaic_units(cameras), IsEmpty());
+  cameras.push_back(mosaic_of("wall", {"c3", "c2"}));
+  EXPECT_THAT(mosaic_units(cameras), ElementsAre(Pair("c2", "c2"), Pair("c3", "c2"), Pair("wall", "c2")));
+  cameras.push_back(mosaic_of("gate", {"c0", "c1"}));
+  EXPECT_EQ(mosaic_units(cameras).at("gate"), "c0");
+  EXPECT_EQ(mosaic_units(cameras).at("wall"), "c2");
+  cameras.push_back(mosaic_of("both", {"c1", "c3"}));
+  for (const char* name : {"c0", "c1", "c2", "c3", "wall", "gate", "both"})
+    EXPECT_EQ(mosaic_units(cameras).at(name), "both");
+  EXPECT_FALSE(mosaic_units(cameras).contains("c4"));
+  cameras.back().enabled = false;
+  EXPECT_EQ(mosaic_units(cameras).at("c3"), "c2");
 }
 
 }  // namespace
