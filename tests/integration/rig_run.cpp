@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -144,6 +145,11 @@ void RigRun::start(const Options& options) {
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(environment);
   const UniqueFd unread = options.unread ? full_pipe(unread_) : UniqueFd();
+  UniqueFd network;
+  if (!options.network.empty()) {
+    network.reset(::open(("/run/netns/" + options.network).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!network) throw system_error("cannot open the network namespace " + options.network, errno);
+  }
   int terminal = -1;
   pid_ = options.terminal ? ::forkpty(&terminal, nullptr, nullptr, nullptr) : ::fork();
   if (pid_ < 0) throw system_error("cannot start " + program, errno);
@@ -157,6 +163,7 @@ void RigRun::start(const Options& options) {
     }
     const rlimit descriptors{options.descriptors, options.descriptors};
     if (options.descriptors > 0 && ::setrlimit(RLIMIT_NOFILE, &descriptors) != 0) ::_exit(126);
+    if (network && ::setns(network.get(), CLONE_NEWNET) != 0) ::_exit(126);
     redirect(folder() / "output.txt", STDOUT_FILENO);
     ::execve(program.c_str(), argv.data(), envp.data());
     ::_exit(127);

@@ -40,6 +40,7 @@ struct RigOptions {
   std::string config = "rig.yaml";        // the configuration's name
   std::filesystem::path state = {};       // where it keeps what lasts; empty: its own folder
   std::filesystem::path cache = {};       // where it keeps what it has measured; empty: its own folder
+  std::string network = {};               // the network namespace that it runs in; empty: the test's
   std::vector<std::string> command = {};  // instead of --config, --report and `arguments`
 };
 
