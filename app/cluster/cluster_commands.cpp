@@ -1,12 +1,17 @@
 #include "app/cluster/cluster_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "app/cluster/certificate_files.h"
+#include "app/cluster/cluster_access.h"
 #include "app/cluster/cluster_apply.h"
 #include "app/cluster/cluster_requests.h"
 #include "app/cluster/cluster_status.h"
+#include "core/error.h"
 
 namespace campipe {
 namespace {
@@ -66,6 +71,37 @@ void add_move(CLI::App& cluster, std::function<int()>& chosen) {
       [&chosen, config, camera, node] { chosen = [=] { return run_cluster_move(*config, *camera, *node); }; });
 }
 
+int run_cluster_certificates(CertificateOptions options, const std::vector<std::string>& nodes) {
+  try {
+    for (const std::string& node : nodes) options.nodes.push_back(parse_certificate_request(node));
+  } catch (const Error& error) {
+    std::cerr << error.what() << '\n';
+    return cluster_usage_error;
+  }
+  for (const auto& file : write_certificates(options)) std::cout << file.string() << '\n';
+  return 0;
+}
+
+void add_certificates(CLI::App& cluster, std::function<int()>& chosen) {
+  CLI::App& command = *cluster.add_subcommand(
+      "certificates", "make certificates for nodes and members of etcd, and an authority that signs them");
+  auto options = std::make_shared<CertificateOptions>();
+  auto nodes = std::make_shared<std::vector<std::string>>();
+  command.add_option("--folder", options->folder, "where the authority is, or is made")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  command.add_option("--days", options->days, "how long the nodes' certificates are valid")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3650))
+      ->type_name("DAYS");
+  command.add_flag("--replace", options->replace, "replace nodes' certificates that are there; the authority stays");
+  command.add_option("NODES", *nodes, "a node, or a member of etcd, and the names and addresses it is reached at")
+      ->required()
+      ->type_name("NODE=HOST[,HOST...] ...");
+  command.footer("ca.key signs for everybody: keep it where no node runs. A node needs ca.pem, NODE.pem and NODE.key.");
+  command.callback([&chosen, options, nodes] { chosen = [=] { return run_cluster_certificates(*options, *nodes); }; });
+}
+
 }  // namespace
 
 void add_cluster_commands(CLI::App& app, std::function<int()>& chosen) {
@@ -75,6 +111,7 @@ void add_cluster_commands(CLI::App& app, std::function<int()>& chosen) {
   add_status(cluster, chosen);
   add_drain(cluster, chosen);
   add_move(cluster, chosen);
+  add_certificates(cluster, chosen);
 }
 
 }  // namespace campipe

@@ -1,5 +1,5 @@
-// The sub-commands of campipe that are about a cluster: `campipe cluster apply`, `status`, `drain` and `move`. They
-// talk to etcd, and to no node.
+// The sub-commands of campipe that are about a cluster: `campipe cluster apply`, `status`, `drain` and `move`,
+// which talk to etcd and to no node, and `certificates`, which talks to nobody.
 #pragma once
 
 #include <functional>

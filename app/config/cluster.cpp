@@ -5,6 +5,7 @@
 #include <array>
 
 #include "app/config/address.h"
+#include "app/config/cluster_name.h"
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
@@ -16,13 +17,6 @@ namespace {
 constexpr std::size_t max_members = 9;
 constexpr std::size_t max_labels = 32;
 constexpr std::string_view member = "a member of etcd: https://HOST:PORT, without a path, or http:// on this machine";
-
-// Names are parts of etcd's keys.
-bool is_cluster_name(const std::string& text) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  return !text.empty() && text.size() <= 64 && text.find_first_not_of(allowed) == std::string::npos &&
-         text.front() != '_' && text.front() != '-' && text.front() != '.';
-}
 
 struct EtcdUrl {
   bool is_encrypted = false;

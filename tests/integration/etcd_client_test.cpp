@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/cluster/certificate_files.h"
 #include "core/error.h"
 #include "tests/integration/etcd_members.h"
 
@@ -262,37 +263,13 @@ TEST_F(EtcdClientTest, SomebodyElseThereIsRefused) {
   EXPECT_THAT(client.read("a").error().message, HasSubstr("is it an etcd of 3.4 or later?"));
 }
 
-// An authority, and a certificate of it for 127.0.0.1.
-struct Certificates {
-  test::TemporaryFolder folder;
-  EtcdTls make(const std::string& name, const std::string& authority = "ca") const {
-    const auto at = [&](const std::string& file) { return (folder.path() / file).string(); };
-    const std::string subject = "/CN=" + name;
-    const std::vector<std::string> key = {"-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"};
-    std::vector<std::string> request = {"openssl", "req", "-batch", "-subj", subject, "-keyout", at(name + ".key")};
-    request.insert(request.end(), key.begin(), key.end());
-    if (name == authority) {
-      request.insert(request.end(), {"-x509", "-days", "2", "-out", at(name + ".pem")});
-      EXPECT_EQ(test::Program(request).wait(), 0);
-      return {at(name + ".pem")};
-    }
-    request.insert(request.end(), {"-out", at(name + ".csr")});
-    EXPECT_EQ(test::Program(request).wait(), 0);
-    test::replace_file(at("names"), "subjectAltName=IP:127.0.0.1");
-    EXPECT_EQ(test::Program({"openssl", "x509", "-req", "-days", "2", "-in", at(name + ".csr"), "-CA",
-                             at(authority + ".pem"), "-CAkey", at(authority + ".key"), "-CAcreateserial", "-extfile",
-                             at("names"), "-out", at(name + ".pem")})
-                  .wait(),
-              0);
-    return {at(authority + ".pem"), at(name + ".pem"), at(name + ".key")};
-  }
-};
-
+// With the files that `campipe cluster certificates` makes.
 TEST_F(EtcdClientTest, TlsIsMutual) {
-  const Certificates certificates;
-  certificates.make("ca");
-  const EtcdTls own = certificates.make("node");
-  const EtcdTls server = certificates.make("etcd");
+  const test::TemporaryFolder folder;
+  const auto at = [&](const std::string& file) { return (folder.path() / file).string(); };
+  write_certificates({folder.path(), {{"node", {"127.0.0.1"}}, {"etcd", {"127.0.0.1"}}}});
+  const EtcdTls own{at("ca.pem"), at("node.pem"), at("node.key")};
+  const EtcdTls server{at("ca.pem"), at("etcd.pem"), at("etcd.key")};
   EtcdMembers etcd({.server_tls = server, .client_tls = own});
   EtcdClient client(etcd.servers());
   ASSERT_TRUE(client.put("a", "1"));
@@ -302,11 +279,15 @@ TEST_F(EtcdClientTest, TlsIsMutual) {
   without.tls.key.clear();
   EXPECT_FALSE(EtcdClient(without).read("a"));
 
-  certificates.make("other", "other");
+  write_certificates({folder.path() / "other", {{"node", {"127.0.0.1"}}}});
   EtcdServers distrusting = etcd.servers();
-  distrusting.tls.ca = (certificates.folder.path() / "other.pem").string();
+  distrusting.tls.ca = at("other/ca.pem");
   const auto refused = EtcdClient(distrusting).put("a", "2");
   EXPECT_EQ(refused.error().failure, EtcdFailure::unavailable) << "nothing was sent to whom it does not trust";
+  EtcdServers of_another_authority = etcd.servers();
+  of_another_authority.tls.certificate = at("other/node.pem");
+  of_another_authority.tls.key = at("other/node.key");
+  EXPECT_FALSE(EtcdClient(of_another_authority).put("a", "2"));
   EXPECT_EQ(client.read("a")->values.at(0).value, "1");
 }
 
