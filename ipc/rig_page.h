@@ -273,13 +273,15 @@ struct alignas(64) PublishBlock {
   Accusation accusation;
   Counters counters;
   Audience audience;
+  std::atomic<std::uint32_t> pushing;  // of a node of a cluster: connections to push targets, see PushPermit
   RecordState record;
 };
 
 // What the supervisor passes on of an output from one process's page to the others.
 struct alignas(64) SharedBlock {
   using Id = OutputId;
-  Audience audience;                                                 // for workers
+  Audience audience;                     // for workers
+  std::atomic<std::int64_t> push_until;  // of a node of a cluster, for the publisher: monotonic ns
   SharedHistogram latency, decode, queue, filter, encode, overhead;  // for the publisher's metrics
 };
 

@@ -19,7 +19,10 @@ ClusterAgent::ClusterAgent(Options options)
       watch_({options.servers, keys_.prefix(), options.silence}),
       membership_({options.servers, keys_, options.ttl}, std::move(options.offer)),
       planning_(options.servers, keys_, options.ttl),
-      keeper_(node_) {
+      keeper_(node_),
+      effects_(keys_, node_),
+      hand_over_(keys_, node_),
+      own_keys_(options.servers) {
   if (options.last_duties) view_.duties = *std::move(options.last_duties);
 }
 
@@ -27,12 +30,6 @@ ClusterAgent::~ClusterAgent() = default;
 
 std::vector<pollfd> ClusterAgent::fds() const {
   return {{watch_.fd(), POLLIN, 0}, {membership_.fd(), POLLIN, 0}, {planning_.fd(), POLLIN, 0}};
-}
-
-// When effects end by themselves.
-std::optional<Clock::time_point> ClusterAgent::next_look() const {
-  const bool has_effects = std::ranges::any_of(view_.leaves, [](const auto& leave) { return leave.second.effects; });
-  return has_effects ? std::optional(view_.membership.effects_end) : std::nullopt;
 }
 
 void ClusterAgent::set_cameras(std::vector<ClusterCamera> cameras) {
@@ -82,6 +79,15 @@ void ClusterAgent::plan_if_elected(bool is_news, Clock::time_point now) {
   planning_.plan({own.candidacy, mirror_, *cameras_});
 }
 
+void ClusterAgent::write_own_keys(Clock::time_point now) {
+  OwnKeys::Changes changes{view_.membership.lease};
+  view_.effects = effects_.update(mirror_, view_.membership, view_.duties, changes);
+  view_.kept = hand_over_.update(mirror_, view_.membership, view_.duties, now, changes);
+  if (changes.empty() || !own_keys_.is_ready(mirror_.revision())) return;
+  effects_.on_written(changes);
+  own_keys_.write(std::move(changes));
+}
+
 const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
   view_.membership = membership_.state();
   const bool is_news = follow();
@@ -95,15 +101,10 @@ const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
   Planning::Result planned = planning_.take();
   std::ranges::move(planned.moves, std::back_inserter(moves_));
 
-  view_.leaves.clear();
-  for (const auto& [camera, duty] : view_.duties) {
-    const auto configured = on_partition_.find(camera);
-    const OnPartition on_partition = configured == on_partition_.end() ? OnPartition::keep : configured->second;
-    view_.leaves[camera] = leave_of(duty, on_partition, view_.membership, now);
-  }
+  write_own_keys(now);
   view_.problem = view_.membership.problem;
   if (view_.problem.empty() && keeper_.plan_is_older()) view_.problem = restored;
-  for (std::string other : {watch_.problem(), std::move(planned.problem)}) {
+  for (std::string other : {watch_.problem(), std::move(planned.problem), own_keys_.problem()}) {
     if (view_.problem.empty()) view_.problem = std::move(other);
   }
   return view_;

@@ -1,12 +1,14 @@
 // A node of a cluster, as far as it needs no camera: it joins, follows the plan, knows what it has to run, and plans
-// when it is elected. Who owns it waits for its fds, or until next_look(), and then calls update(), which does not wait
-// for anything. One thread; etcd is spoken to by threads inside.
+// when it is elected. Who owns it waits for its fds, some tenths of a second at most, and then calls update(), which
+// does not wait for anything. One thread; etcd is spoken to by threads inside.
 //
 // What its owner does with the view:
-//   run the cameras in `leaves` that may run, and of them no effects but where `effects` says so; stop all others
+//   run the cameras in `duties`, and no others. Of those that leave, only what runs goes on
+//   say which of them are recorded (set_recorded), so that nodes that had them before may end
+//   do what must not happen twice with a camera only while it is in `effects`, and until the membership's
+//   `effects_end`. want_effects() asks for that, and gives it back
 //   give it the rig's cameras, with what they take (set_cameras), once they are known; without them nothing is planned
 //   give it the node's offer when what the node has changes (set_offer), not more than every few seconds
-//   tell it when a node that had a camera before has ended (handed_over), by whatever way nodes speak to each other
 #pragma once
 
 #include <poll.h>
@@ -18,7 +20,9 @@
 #include <vector>
 
 #include "app/cluster/duties.h"
+#include "app/cluster/effects.h"
 #include "app/cluster/election.h"
+#include "app/cluster/hand_over.h"
 #include "app/cluster/planning.h"
 #include "app/cluster/rig_store.h"
 
@@ -42,8 +46,9 @@ class ClusterAgent {
     bool plan_is_known = false;  // etcd was read, and has no older plan than was seen
     StoredRig rig{};             // of the plan's cluster, once it is known
     NodeDuties duties{};
-    std::map<std::string, CameraLeave> leaves{};  // of the duties
-    std::map<std::string, NodeOffer> nodes{};     // that are there, as far as this version can read their offers
+    std::set<std::string> effects{};            // cameras
+    std::map<std::string, std::string> kept{};  // of the duties that leave: for long, with the node that has not begun
+    std::map<std::string, NodeOffer> nodes{};   // that are there, as far as this version can read their offers
     StoredPlan plan{};
     std::string planner{};  // the node that plans; empty: none
     std::string problem{};  // with etcd or the plan, for people; empty: none
@@ -57,20 +62,22 @@ class ClusterAgent {
   ClusterAgent& operator=(const ClusterAgent&) = delete;
 
   [[nodiscard]] std::vector<pollfd> fds() const;
-  [[nodiscard]] std::optional<Clock::time_point> next_look() const;
   const View& update(Clock::time_point now);
   [[nodiscard]] const View& view() const { return view_; }
   // Moves that this node has planned, since the last call: for the log and events.
   std::vector<ClusterPlanner::Move> take_moves();
 
   void set_cameras(std::vector<ClusterCamera> cameras);
-  void set_on_partition(std::map<std::string, OnPartition> of_cameras) { on_partition_ = std::move(of_cameras); }
+  // Cameras that this node records, with their fences (text_of()).
+  void set_recorded(std::map<std::string, std::string> fences) { hand_over_.set_recorded(std::move(fences)); }
+  // All cameras whose effects this node wants, or has not ended.
+  void want_effects(std::set<std::string> cameras) { effects_.want(std::move(cameras)); }
   void set_offer(NodeOffer offer) { membership_.set_offer(std::move(offer)); }
-  void handed_over(const std::string& camera, const Fence& fence) { keeper_.handed_over(camera, fence); }
 
  private:
   bool follow();
   void follow_rig();
+  void write_own_keys(Clock::time_point now);
   void plan_if_elected(bool is_news, Clock::time_point now);
 
   ClusterKeys keys_;
@@ -80,10 +87,12 @@ class ClusterAgent {
   Planning planning_;
   EtcdMirror mirror_;
   DutyKeeper keeper_;
+  Effects effects_;
+  HandOver hand_over_;
+  OwnKeys own_keys_;
   std::optional<std::vector<ClusterCamera>> cameras_;
   bool cameras_are_new_ = false;
   std::optional<Candidacy> planning_as_;
-  std::map<std::string, OnPartition> on_partition_;  // without an entry: keep
   std::vector<ClusterPlanner::Move> moves_;
   View view_;
 };

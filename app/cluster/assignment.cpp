@@ -1,9 +1,13 @@
 #include "app/cluster/assignment.h"
 
+#include <fmt/format.h>
+
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
 
 namespace campipe {
+
+std::string text_of(const Fence& fence) { return fmt::format("{}.{:010}", fence.epoch, fence.revision); }
 
 std::string write_assignment(const CameraAssignment& assignment) {
   nlohmann::json json = assignment.other;

@@ -20,6 +20,9 @@ struct Fence {
   auto operator<=>(const Fence&) const = default;
 };
 
+// As names of files and values in etcd have it: "1.0000000057", which sorts.
+std::string text_of(const Fence& fence);
+
 struct CameraAssignment {
   std::string node;         // empty: none
   std::string from = {};    // the node that had it before; while that is alive, the camera is handed over

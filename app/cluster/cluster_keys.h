@@ -8,7 +8,11 @@
 //   /campipe/NAME/plans/GEN/CAMERA      an assignment
 //   /campipe/NAME/drained/NODE          somebody drains a node: it takes no cameras, and gives up its own
 //   /campipe/NAME/wanted/CAMERA         somebody wants a camera on a node
-//   /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
+//   /campipe/NAME/effects/CAMERA        what must not happen twice with a camera (pushes) is done by the node that made
+//                                       this key, under its lease: there as long as it may be doing it
+//   /campipe/NAME/recorders/NODE/CAMERA the node records the camera that came to it, under its lease
+//   /campipe/NAME/kept/NODE/CAMERA      the node goes on with a camera, whose next node has not begun for long;
+//   likewise /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
 #pragma once
 
 #include <cstdint>
@@ -34,6 +38,15 @@ class ClusterKeys {
   [[nodiscard]] std::string drained(const std::string& name) const { return prefix_ + "drained/" + name; }
   [[nodiscard]] std::string wanted() const { return prefix_ + "wanted/"; }
   [[nodiscard]] std::string wanted(const std::string& camera) const { return wanted() + camera; }
+  [[nodiscard]] std::string effects() const { return prefix_ + "effects/"; }
+  [[nodiscard]] std::string effect(const std::string& camera) const { return effects() + camera; }
+  [[nodiscard]] std::string recorder(const std::string& node, const std::string& camera) const {
+    return prefix_ + "recorders/" + node + "/" + camera;
+  }
+  [[nodiscard]] std::string all_kept() const { return prefix_ + "kept/"; }
+  [[nodiscard]] std::string kept(const std::string& node, const std::string& camera) const {
+    return all_kept() + node + "/" + camera;
+  }
   [[nodiscard]] std::string plan() const { return prefix_ + "plan"; }
   [[nodiscard]] std::string plans() const { return prefix_ + "plans/"; }
   [[nodiscard]] std::string generation(std::uint64_t number) const { return plans() + std::to_string(number) + "/"; }

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -48,6 +50,8 @@ class ClusterProcess {
   void on(messages::JoinCluster& join);
   void on(messages::OfferNode& offer);
   void on(messages::PlanCameras& plan);
+  void on(const messages::HoldPushes& hold);
+  void on(const messages::RecordedCameras& recorded);
   void on(const messages::LeaveCluster&);
 
   // The supervisor is gone, and its other processes are closing their files. The lease is left to end by itself: until
@@ -57,6 +61,7 @@ class ClusterProcess {
   bool tick();
   void report_membership(const ClusterAgent::View& view);
   void report_problem(const std::string& problem);
+  void report_kept(const std::map<std::string, std::string>& kept);
   void follow_rig(const ClusterAgent::View& view);
   void follow_duties(const ClusterAgent::View& view);
 
@@ -71,12 +76,16 @@ class ClusterProcess {
   // As it was sent last.
   bool was_member_ = false;
   Clock::time_point lease_until_{};
+  std::map<std::string, std::string> kept_;
+  std::uint64_t held_ = 0;  // the newest HoldPushes
+  std::uint64_t answered_ = 0;
+  std::set<std::string> may_push_;
   bool name_is_taken_ = false;
   std::string problem_;
   std::string planner_;
   std::int64_t rig_ = 0;
   Clock::time_point store_first_at_{};
-  std::optional<std::vector<std::string>> duties_;
+  std::optional<std::vector<messages::ClusterDuties::Duty>> duties_;
 
   std::atomic<bool> has_left_{false};
   std::jthread leaving_;
@@ -126,6 +135,19 @@ void ClusterProcess::on(messages::PlanCameras& plan) {
   agent_->set_cameras(std::move(cameras));
 }
 
+void ClusterProcess::on(const messages::HoldPushes& hold) {
+  if (!agent_) return;
+  held_ = hold.number;
+  agent_->want_effects({hold.cameras.begin(), hold.cameras.end()});
+}
+
+void ClusterProcess::on(const messages::RecordedCameras& recorded) {
+  if (!agent_) return;
+  std::map<std::string, std::string> fences;
+  for (const auto& [camera, fence] : recorded.cameras) fences[camera] = fence;
+  agent_->set_recorded(std::move(fences));
+}
+
 // It may wait for etcd, and this thread has to beat meanwhile.
 void ClusterProcess::on(const messages::LeaveCluster&) {
   if (leaving_.joinable()) return;
@@ -144,6 +166,7 @@ bool ClusterProcess::tick() {
   report_problem(view.problem.empty() ? view.rig.problem : view.problem);
   follow_rig(view);
   follow_duties(view);
+  report_kept(view.kept);
   for (const ClusterPlanner::Move& move : agent_->take_moves()) {
     spdlog::info("cluster: {}", printable(describe(move)));
   }
@@ -158,9 +181,12 @@ void ClusterProcess::report_membership(const ClusterAgent::View& view) {
   const MembershipState& membership = view.membership;
   const bool is_member = membership.stage == Stage::member;
   was_member_ = was_member_ || is_member;
-  if (is_member && membership.effects_end != lease_until_) {
-    lease_until_ = membership.effects_end;
-    child_.send(messages::ClusterLease{to_ns(lease_until_)});
+  const Clock::time_point until = is_member ? membership.effects_end : lease_until_;
+  if (was_member_ && (until != lease_until_ || view.effects != may_push_ || held_ != answered_)) {
+    lease_until_ = until;
+    may_push_ = view.effects;
+    answered_ = held_;
+    child_.send(messages::ClusterLease{to_ns(until), held_, {may_push_.begin(), may_push_.end()}});
   }
   const bool is_taken = membership.stage == Stage::name_taken;
   if (is_taken != std::exchange(name_is_taken_, is_taken) && is_taken) {
@@ -174,6 +200,15 @@ void ClusterProcess::report_problem(const std::string& problem) {
   if (!problem.empty()) spdlog::warn("cluster: {}", problem);
   if (problem.empty()) spdlog::info("cluster: etcd answers, and this node takes part");
   problem_ = problem;
+}
+
+void ClusterProcess::report_kept(const std::map<std::string, std::string>& kept) {
+  for (const auto& [camera, node] : kept) {
+    if (kept_.contains(camera)) continue;
+    spdlog::warn("cluster: {}: goes to {}, which has not begun to record it for {} s: it goes on here until then",
+                 printable(camera), printable(node), HandOver::patience.count());
+  }
+  kept_ = kept;
 }
 
 void ClusterProcess::follow_rig(const ClusterAgent::View& view) {
@@ -194,8 +229,8 @@ void ClusterProcess::follow_duties(const ClusterAgent::View& view) {
                              Clock::now() - began_ > etcd_is_missing;
   const bool counts = was_member_ && view.plan_is_known && !name_is_taken_;
   if (!counts && !runs_the_last) return;
-  std::vector<std::string> cameras;
-  for (const auto& [camera, duty] : view.duties) cameras.push_back(camera);
+  std::vector<messages::ClusterDuties::Duty> cameras;
+  for (const auto& [camera, duty] : view.duties) cameras.push_back({camera, text_of(duty.fence), duty.is_leaving()});
   if (duties_ == cameras) return;
   if (runs_the_last) {
     spdlog::warn("cluster: etcd cannot be reached: this node runs what it was assigned last");

@@ -74,6 +74,7 @@ json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::opti
     status["cameras"][camera] = {{"node", assignment.node},
                                  {"home", assignment.home},
                                  {"reason", assignment.reason},
+                                 {"kept_by", ""},
                                  {"wanted", wanted_node(mirror.find(keys.wanted(camera)))}};
     if (assignment.node.empty()) continue;
     json& node = status["nodes"][assignment.node];
@@ -82,6 +83,15 @@ json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::opti
     }
     node["cameras"] = node["cameras"].get<int>() + 1;
   }
+  mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue& value) {
+    const std::string node(name.substr(0, name.find('/')));
+    const auto known = plan.cameras.find(std::string(name.substr(std::min(name.size(), node.size() + 1))));
+    if (known == plan.cameras.end()) return;
+    json of = json::parse(value.value, nullptr, false);
+    std::string fence;
+    if (take_schema(of) && take(of, "fence", fence) && fence == text_of(known->second.fence))
+      status["cameras"][known->first]["kept_by"] = node;
+  });
   return status;
 }
 
@@ -99,7 +109,9 @@ std::string cluster_tables(const json& status) {
     const std::string node = camera["node"];
     const std::string home = camera["home"];
     const std::string wanted = camera["wanted"];
+    const std::string kept_by = camera["kept_by"];
     std::string note = camera["reason"];
+    if (!kept_by.empty()) note = node + " has not begun to record it: it goes on on " + kept_by;
     if (note.empty() && !wanted.empty() && wanted != node) note = "is wanted on " + wanted;
     if (note.empty() && !home.empty()) note = "its home is " + home;
     cameras.push_back({printable(name), node.empty() ? "none" : printable(node), printable(note)});

@@ -20,6 +20,15 @@ std::string read_small(const std::filesystem::path& path) {
   return text;
 }
 
+bool is_recorded(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera,
+                 const StoredAssignment& by) {
+  const EtcdKeyValue* const said = mirror.find(keys.recorder(by.assignment.node, camera));
+  if (said == nullptr) return false;
+  nlohmann::json json = nlohmann::json::parse(said->value, nullptr, false);
+  std::string fence;
+  return take_schema(json) && take(json, "fence", fence) && fence == text_of(by.fence);
+}
+
 }  // namespace
 
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
@@ -40,28 +49,23 @@ const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& m
   }
   for (const auto& [camera, stored] : plan.cameras) {
     // Also of those that are not its own: it must not take them back by an older assignment.
-    if (!guard_.accept(camera, stored.fence) || stored.assignment.node != node_) continue;
-    const std::string& from = stored.assignment.from;
-    const bool is_here = !from.empty() && from != node_ && mirror.find(keys.node(from)) != nullptr;
-    if (!is_here) freed_[camera] = stored.fence;
-    const auto freed = freed_.find(camera);
-    next[camera] = {stored.fence, from, freed == freed_.end() || freed->second != stored.fence};
+    if (!guard_.accept(camera, stored.fence)) continue;
+    const std::string& node = stored.assignment.node;
+    const auto before = duties_.find(camera);
+    if (node == node_) {
+      next[camera] = {stored.fence, stored.assignment.from};
+    } else if (before != duties_.end() && !node.empty() && !is_recorded(mirror, keys, camera, stored)) {
+      next[camera] = {before->second.fence, before->second.from, node, stored.fence};
+    }
   }
   return duties_ = std::move(next);
-}
-
-CameraLeave leave_of(const NodeDuty& duty, OnPartition on_partition, const MembershipState& membership,
-                     Clock::time_point now) {
-  using Stage = MembershipState::Stage;
-  if (membership.stage == Stage::name_taken) return {};
-  const bool is_certain = membership.stage == Stage::member && now < membership.effects_end;
-  return {is_certain || on_partition == OnPartition::keep, is_certain && !duty.from_is_here};
 }
 
 void save_duties(const std::filesystem::path& file, const std::string& cluster, const std::string& node,
                  const NodeDuties& duties) {
   nlohmann::json json{{"schema", 1}, {"cluster", cluster}, {"node", node}, {"cameras", nlohmann::json::object()}};
   for (const auto& [camera, duty] : duties) {
+    if (duty.is_leaving()) continue;
     json["cameras"][camera] = {{"epoch", duty.fence.epoch}, {"revision", duty.fence.revision}};
   }
   replace_file(file, json.dump());

@@ -7,6 +7,7 @@
 #include "app/config/address.h"
 #include "app/config/cluster_name.h"
 #include "app/config/key_table.h"
+#include "app/config/paths.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
 #include "core/passwords.h"
@@ -68,22 +69,18 @@ void refuse_rtsp_secrets(const Given<RigConfig>& file, Report& report) {
   }
 }
 
+// Files have the names of their node and fence in theirs, of whatever length these may be.
 template <typename Config>
-void refuse_pushes(const Given<Config>& stream, Report& report) {
-  if (const YamlNode* push = stream["push"].node) {
-    report.at_key(*push, "is not available in a cluster yet: two nodes could push to one target");
-  }
+void check_names(const Given<Config>& stream, Report& report) {
+  const Origin& path = stream["record.path"];
+  if (!path.good || path.node == nullptr) return;
+  const auto problem = check_cluster_record_path(stream.value.record->path);
+  if (problem) report.at(*path.node, *problem);
 }
 
-void refuse_pushes(const Given<CameraConfig>& camera, Report& report) {
-  refuse_pushes<CameraConfig>(camera, report);
-  for (const GivenOutput& output : camera.outputs) refuse_pushes<OutputConfig>(output, report);
-}
-
-// What is to be one for several cameras, or must not be twice, needs more than a node knows of the others.
-void refuse_what_is_not_there_yet(const Given<RigConfig>& file, Report& report) {
-  refuse_pushes(file.defaults, report);
-  for (const GivenCamera& camera : file.cameras) refuse_pushes(camera, report);
+void check_names(const Given<CameraConfig>& camera, Report& report) {
+  check_names<CameraConfig>(camera, report);
+  for (const GivenOutput& output : camera.outputs) check_names<OutputConfig>(output, report);
 }
 
 void check_files(const Given<RigConfig>& file, Report& report) {
@@ -182,7 +179,8 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
     report.at_key(*cluster, "missing key 'node': the machine's host name is no name of a node");
   }
   check_files(file, report);
-  refuse_what_is_not_there_yet(file, report);
+  check_names(file.defaults, report);
+  for (const GivenCamera& camera : file.cameras) check_names(camera, report);
   for (const YamlNode& part : file.node->children) {
     if (part.key != "cluster") refuse_passwords(part, report);  // whose URLs have no users
   }

@@ -64,14 +64,19 @@ std::optional<std::string> check_way_back(const std::string& path) {
 
 fs::path absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
-std::optional<std::string> check_lengths(const std::string& pattern) {
+// `added`: bytes that its name gets beyond those of the pattern.
+bool is_too_long(const std::string& pattern, std::size_t added = 0) {
   constexpr std::size_t longest_name = 255;
   constexpr std::size_t longest_path = 4095;
   const std::string longest(longest_camera);
   const fs::path path = absolute(expand_record_path(pattern, longest, longest, sample_time));
   const bool name =
       std::any_of(path.begin(), path.end(), [](const fs::path& p) { return p.native().size() > longest_name; });
-  if (!name && path.native().size() <= longest_path) return std::nullopt;
+  return name || path.filename().native().size() + added > longest_name || path.native().size() + added > longest_path;
+}
+
+std::optional<std::string> check_lengths(const std::string& pattern) {
+  if (!is_too_long(pattern)) return std::nullopt;
   return "a file name may have 255 bytes, and a path 4095; this one has more, with the longest camera name filled in";
 }
 
@@ -130,6 +135,15 @@ std::optional<std::string> check_record_path(const std::string& path) {
   if (auto problem = check_time_fields(path)) return problem;
   if (auto problem = check_way_back(path)) return problem;
   return check_lengths(path);
+}
+
+std::optional<std::string> check_cluster_record_path(const std::string& path) {
+  constexpr std::size_t longest_node = 64;
+  constexpr std::size_t longest_fence = 40;  // two numbers of 64 bits, and the point
+  if (!is_too_long(path, 2 + longest_node + longest_fence)) return std::nullopt;
+  return "a file name may have 255 bytes, and a path 4095; this one has more in a cluster, which adds @NODE@FENCE, "
+         "with "
+         "the longest names of camera and node filled in";
 }
 
 std::optional<std::string> check_snapshot_path(const std::string& path) {

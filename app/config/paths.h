@@ -12,6 +12,8 @@ namespace campipe {
 
 // What is wrong with a path's fields or its length, or nothing.
 std::optional<std::string> check_record_path(const std::string& path);
+// Likewise of one that is right, in a cluster, which adds "@NODE@FENCE" to the file's name.
+std::optional<std::string> check_cluster_record_path(const std::string& path);
 std::optional<std::string> check_snapshot_path(const std::string& path);
 // It is another file each second.
 bool tells_seconds(const std::string& path);

@@ -219,6 +219,7 @@ void describe_keys(Keys& keys, Of<OutputConfig>) {
 struct ResolvedOutput : StreamConfig {
   std::string camera;           // for {camera}: the camera's name
   std::string output = "main";  // for {output}
+  std::string node = {};        // of a cluster, which records it and is named by its files; empty: there is none
   friend bool operator==(const ResolvedOutput&, const ResolvedOutput&) = default;
 };
 
@@ -227,6 +228,7 @@ void describe_keys(Keys& keys, Of<ResolvedOutput>) {
   describe_keys(keys, Of<StreamConfig>());
   keys.hidden("camera", &ResolvedOutput::camera);
   keys.hidden("output", &ResolvedOutput::output);
+  keys.hidden("node", &ResolvedOutput::node);
 }
 
 }  // namespace campipe

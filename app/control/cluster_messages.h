@@ -74,12 +74,32 @@ struct PlanCameras {
   static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }
 };
 
+// All cameras that this node wants to push, or has not stopped pushing: no other node may meanwhile.
+struct HoldPushes {
+  static constexpr std::string_view type = "pushes";
+  std::uint64_t number = 0;  // of such messages
+  std::vector<std::string> cameras;
+  static void fields(auto& m, auto&& f) { f("number", m.number), f("cameras", m.cameras); }
+};
+
+// All cameras of its duties that this node records, each under the fence that was named for it.
+struct RecordedCameras {
+  static constexpr std::string_view type = "recorded";
+  struct Recorded {
+    std::string camera;
+    std::string fence;
+    static void fields(auto& m, auto&& f) { f("camera", m.camera), f("fence", m.fence); }
+  };
+  std::vector<Recorded> cameras;
+  static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }
+};
+
 // Nothing of the node runs any more: leave the cluster.
 struct LeaveCluster : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, LeaveCluster>;
+using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, LeaveCluster>;
 
 // ---- From it
 
@@ -94,15 +114,24 @@ struct ClusterRigWritten {
 // The cameras that the plan gives to this node: all of them, each time.
 struct ClusterDuties {
   static constexpr std::string_view type = "duties";
-  std::vector<std::string> cameras;
+  struct Duty {
+    std::string camera;
+    std::string fence;     // of the assignment, as the names of files have it
+    bool leaving = false;  // it is another node's by now: if it runs here, it goes on until that one records it
+    static void fields(auto& m, auto&& f) { f("camera", m.camera), f("fence", m.fence), f("leaving", m.leaving); }
+    friend bool operator==(const Duty&, const Duty&) = default;
+  };
+  std::vector<Duty> cameras;
   static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }
 };
 
-// etcd has answered: until then no other node runs the same cameras.
+// etcd has answered: until then no other node runs the same cameras, nor pushes those that are named here.
 struct ClusterLease {
   static constexpr std::string_view type = "lease";
   std::int64_t until = 0;  // monotonic ns
-  static void fields(auto& m, auto&& f) { f("until", m.until); }
+  std::uint64_t held = 0;  // the newest HoldPushes that this answers
+  std::vector<std::string> may_push;
+  static void fields(auto& m, auto&& f) { f("until", m.until), f("held", m.held), f("may_push", m.may_push); }
 };
 
 // Another campipe runs under the node's name.

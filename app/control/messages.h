@@ -236,9 +236,19 @@ struct PublishOutput {
   ResolvedOutput config;
   bool recording = true;              // what was asked last
   std::optional<std::string> events;  // the file for events
+  std::string fence;                  // of a node of a cluster; empty: none
   static void fields(auto& m, auto&& f) {
-    f("output", m.output), f("config", m.config), f("recording", m.recording), f("events", m.events);
+    f("output", m.output), f("config", m.config), f("recording", m.recording), f("events", m.events),
+        f("fence", m.fence);
   }
+};
+
+// Of a node of a cluster, whose camera has got a newer one: its files are named by it from now on.
+struct RecordUnder {
+  static constexpr std::string_view type = "record_under";
+  OutputId output;
+  std::string fence;
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("fence", m.fence); }
 };
 
 // Nothing of it runs, but there may be recordings of it.
@@ -284,7 +294,7 @@ struct Status {
 };
 
 using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
-                                Record, CloseFiles, ChangeServer, Status, Answer, RigOver>;
+                                Record, RecordUnder, CloseFiles, ChangeServer, Status, Answer, RigOver>;
 
 // ---- From the source
 

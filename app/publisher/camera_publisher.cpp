@@ -18,12 +18,18 @@ Recording::Events recording_events(const CameraPublisher::Events& events) {
   return {events.on_file, events.on_record_failed, events.on_record_paused, events.on_record_resumed, events.on_motion};
 }
 
+PushPermit permit_of(OutputId output, const ResolvedOutput& config, const RigPage& page) {
+  if (config.node.empty()) return {};
+  return {&page.shared(output).push_until, &page.publish(output).pushing};
+}
+
 }  // namespace
 
 CameraPublisher::CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
                                  std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
     : config_(std::move(config)),
       block_(page.publish(output)),
+      push_permit_(permit_of(output, config_, page)),
       events_(events),
       audio_(events.on_audio_ring_done),
       recording_(config_, block_.record, audio_, recording_events(events), records, start),
@@ -41,7 +47,7 @@ void CameraPublisher::run() {
   ThreadScope scope(block_.thread, "pb:" + config_.name);
   scope_ = &scope;
   recording_.follow(nullptr, scope);
-  pushes_.emplace(config_, events_.on_push_state);
+  pushes_.emplace(config_, events_.on_push_state, push_permit_);
   audio_.listen([this](const PacketView& packet, const AudioParameters& stream) {
     pushes_->offer_audio(packet, stream);
     live_.offer_audio(packet, stream);

@@ -49,7 +49,8 @@ class CameraPublisher {
   };
 
   // `live` takes every packet for viewers; null: there can be none. `records`: begin with a recording, if there is one.
-  // `start`: see Recording.
+  // `start`: see Recording. Of a node of a cluster, which `config` names, it pushes as long as the rig page says, and
+  // set_fence() says at once how its files are named.
   CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
                   std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
   ~CameraPublisher();
@@ -60,6 +61,7 @@ class CameraPublisher {
   void add_audio(const AudioRing& ring) { audio_.add(ring); }
   // Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_recording(bool on) { recording_.set_on(on); }
+  void set_fence(const std::string& fence) { recording_.set_fence(fence); }
   // No further ring will come: finish those that are there, then close the file.
   void finish() { rings_.finish(); }
   // Take what is in the rings now, as far as that goes quickly, and close the file: the process has to leave.
@@ -74,6 +76,7 @@ class CameraPublisher {
 
   ResolvedOutput config_;
   PublishBlock& block_;
+  const PushPermit push_permit_;
   Events events_;
   ThreadScope* scope_ = nullptr;
   AudioFeed audio_;

@@ -4,7 +4,9 @@
 
 namespace campipe {
 
-CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_state) : camera_(config.name) {
+CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_state, const PushPermit& permit)
+    : camera_(config.name) {
+  if (permit.open != nullptr) permit.open->store(0);  // connections of a predecessor died with it
   for (const PushUrl& url : config.push) {
     const std::string name = push_name(url);
     const auto report = [name, on_state, camera = camera_](PushState state, const std::string& reason) {
@@ -15,7 +17,7 @@ CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_
       }
       on_state(name, state, reason);
     };
-    targets_.push_back({url, std::make_unique<Pusher>(url, report), std::nullopt});
+    targets_.push_back({url, std::make_unique<Pusher>(url, report, PushPatience(), permit), std::nullopt});
   }
 }
 

@@ -19,7 +19,8 @@ class CameraPushes {
   // `url`: for people. On a thread of the target's; it has been logged.
   using StateHandler = std::function<void(const std::string& url, PushState state, const std::string& reason)>;
 
-  CameraPushes(const ResolvedOutput& config, const StateHandler& on_state);
+  // What the permit points to outlives it.
+  CameraPushes(const ResolvedOutput& config, const StateHandler& on_state, const PushPermit& permit = {});
   // Gives the targets a moment for what they have not got yet: at most a second, for all of them together.
   ~CameraPushes();
   CameraPushes(const CameraPushes&) = delete;

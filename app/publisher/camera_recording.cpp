@@ -31,7 +31,20 @@ CameraRecording::CameraRecording(const ResolvedOutput& config, RecordState& stat
       write_range_(config.name, "write"),
       on_(on) {}
 
+void CameraRecording::set_fence(const std::string& fence) {
+  const std::lock_guard lock(fence_mutex_);
+  fence_ = fence;
+  fence_is_new_ = true;
+}
+
+void CameraRecording::follow_fence() {
+  fence_is_new_ = false;
+  const std::lock_guard lock(fence_mutex_);
+  if (!fence_.empty()) recording_->set_fence(fence_);
+}
+
 void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
+  if (recording_ && fence_is_new_) follow_fence();
   if (!config_.record || on_ == recording_.has_value()) return;
   if (!on_) {
     if (reader != nullptr) commit(*reader);
@@ -40,6 +53,7 @@ void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
   if (state_.failed.load() != 0) return;  // given up
   const ThreadWait wait = disk_wait();
   recording_.emplace(config_, state_, audio_, events_, run_);
+  follow_fence();
 }
 
 void CameraRecording::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number,

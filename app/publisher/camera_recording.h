@@ -1,10 +1,12 @@
 // The recording of one output as it is switched on and off: a Recording while it is on. Used by the camera's thread in
-// the publisher, but for set_on().
+// the publisher, but for set_on() and set_fence().
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "app/config/config.h"
 #include "app/publisher/recording/recording.h"
@@ -24,6 +26,8 @@ class CameraRecording {
 
   // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_on(bool on) { on_ = on; }
+  // Any thread. Of a node of a cluster: see RecordNames. Files go on under another name with the next key frame.
+  void set_fence(const std::string& fence);
   // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this
   // thread's.
   void follow(PacketRingReader* reader, ThreadScope& scope);
@@ -39,6 +43,7 @@ class CameraRecording {
   void end(ThreadScope& scope);
 
  private:
+  void follow_fence();
   void wait_for_disk(ThreadScope& scope);
 
   const ResolvedOutput& config_;
@@ -48,6 +53,9 @@ class CameraRecording {
   const RunStart run_;
   const ProfileName write_range_;
   std::atomic<bool> on_;
+  std::mutex fence_mutex_;
+  std::string fence_;  // empty: no cluster
+  std::atomic<bool> fence_is_new_{false};
   std::optional<Recording> recording_;
 };
 

@@ -65,6 +65,9 @@ class Publisher {
   void on(const messages::Record& record) {
     if (auto* output = output_of(record, outputs_)) output->set_recording(record.on);
   }
+  void on(const messages::RecordUnder& record) {
+    if (auto* output = output_of(record, outputs_)) output->set_fence(record.fence);
+  }
   void on(const messages::ForgetOutput& of) {
     servers_.remove(of.output);
     done_ -= outputs_.erase(of.output);
@@ -145,6 +148,7 @@ class Publisher {
     auto live = servers_.add(output, config);
     outputs_[output] = std::make_unique<CameraPublisher>(output, config, child_.page(), events, std::move(live),
                                                          asked.recording, run_);
+    if (!asked.fence.empty()) outputs_[output]->set_fence(asked.fence);
   }
 
   void report_motion(const ResolvedOutput& config, const Recording::Motion& motion) {

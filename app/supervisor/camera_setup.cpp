@@ -304,16 +304,23 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.recording.paused.clear();  // a new one reports it again
   output.push.clear();
   output.publisher.rings_sent = {};
+  const auto fence = rig_.fences.find(camera.name());
   processes_.send(processes_.publisher(),
-                  messages::PublishOutput{output.id, output.config, output.recording.on, rig_.events});
+                  messages::PublishOutput{output.id, as_published(output.config), output.recording.on, rig_.events,
+                                          fence == rig_.fences.end() ? "" : fence->second});
   rings_.pass_on_all(camera, output);
   if (output.packets_over) processes_.send_to_publisher(camera, output, messages::OutputOver());
+}
+
+ResolvedOutput CameraSetup::as_published(ResolvedOutput config) const {
+  if (rig_.config.cluster) config.node = node_name(*rig_.config.cluster);
+  return config;
 }
 
 void CameraSetup::send_disabled(const Camera& camera) {
   if (camera.takes_part()) return;
   for (const Output& output : camera.outputs) {
-    processes_.send(processes_.publisher(), messages::DisabledCamera{output.config});
+    processes_.send(processes_.publisher(), messages::DisabledCamera{as_published(output.config)});
   }
 }
 

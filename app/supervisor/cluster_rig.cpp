@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/control/message_dispatch.h"
+#include "app/control/record_state.h"
 #include "app/placement/mosaic_units.h"
 #include "app/placement/node_amounts.h"
 #include "core/error.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr auto offer_interval = std::chrono::seconds(5);
 constexpr auto try_to_load_again = std::chrono::seconds(15);
 constexpr auto try_again = std::chrono::seconds(5);
+constexpr std::size_t longest_fence = 40;
 constexpr std::int64_t longest_lease = 3'600'000'000'000;  // ns
 
 std::string random_instance() {
@@ -33,6 +35,24 @@ std::filesystem::path folder_of(const RigState& rig) {
   if (!rig.config.cluster) return {};
   const auto state = state_folder().value_or(std::filesystem::absolute(rig.options.config).parent_path());
   return state / "clusters" / rig.config.cluster->name / node_name(*rig.config.cluster);
+}
+
+// All that it records of itself has its first group of pictures in a file. Where nothing is recorded, or only what
+// moves, it has to deliver.
+bool is_recorded(const Camera& camera, const RigPage& page) {
+  if (!camera.takes_part()) return true;
+  if (camera.own().state != CameraState::running) return false;
+  return std::ranges::all_of(camera.outputs, [&](const Output& output) {
+    const auto& record = output.config.record;
+    if (!record || record->when != RecordWhen::always || !output.recording.on) return true;
+    const auto progress = load_record_progress(page.publish(output.id).record);
+    return output.recording.writes() && progress && progress->recorded > 0;
+  });
+}
+
+// It becomes a part of files' names.
+bool is_fence(const std::string& text) {
+  return !text.empty() && text.size() <= longest_fence && text.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 bool is_starting(const Camera& camera) {
@@ -56,7 +76,8 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
       on_refused_(std::move(on_refused)),
       instance_(random_instance()),
       folder_(folder_of(rig)),
-      pacer_(std::random_device()()) {}
+      pacer_(std::random_device()()),
+      pushes_(rig, processes) {}
 
 messages::OfferNode ClusterRig::offer() const {
   return {node_capacity(rig_.machine, rig_.costs), to_json(rig_.machine.devices), is_unusable_};
@@ -67,6 +88,8 @@ void ClusterRig::send_setup(ManagedProcess& process) {
   processes_.send(
       process, messages::JoinCluster{*rig_.config.cluster, instance_, folder_.string(), rig_.options.text, offered_});
   if (needs_) processes_.send(process, *needs_);
+  pushes_.send_setup(process);
+  processes_.send(process, recorded());
 }
 
 void ClusterRig::on(const messages::ClusterRigWritten& written) {
@@ -76,13 +99,31 @@ void ClusterRig::on(const messages::ClusterRigWritten& written) {
 }
 
 void ClusterRig::on(const messages::ClusterDuties& duties) {
-  duties_.emplace(duties.cameras.begin(), duties.cameras.end());
+  for (const auto& duty : duties.cameras) {
+    if (!is_fence(duty.fence)) throw BadMessage("a fence that is none");
+  }
+  duties_.emplace();
+  for (const auto& duty : duties.cameras) {
+    duties_->emplace(duty.camera, duty.leaving);
+    take_fence(duty.camera, duty.fence);
+  }
+}
+
+void ClusterRig::take_fence(const std::string& name, const std::string& fence) {
+  std::string& known = rig_.fences[name];
+  if (std::exchange(known, fence) == fence) return;
+  const Camera* const camera = rig_.cameras.find(name);
+  if (camera == nullptr) return;
+  for (const Output& output : camera->outputs) {
+    processes_.send_to_publisher(*camera, output, messages::RecordUnder{output.id, fence});
+  }
 }
 
 void ClusterRig::on(const messages::ClusterLease& lease) {
   if (lease.until > now_ns() + longest_lease) throw BadMessage("a lease that is longer than there can be");
   was_member_ = true;
   lease_until_ = lease.until;
+  pushes_.on(lease);
 }
 
 // Before it was a member, nothing of it has run.
@@ -97,6 +138,8 @@ void ClusterRig::follow() {
   follow_load();
   follow_capacity();
   follow_cameras();
+  follow_recordings();
+  pushes_.follow([this](const std::string& camera) { return duties_ && duties_->contains(camera); });
 }
 
 // GPUs may be gone, or here again.
@@ -166,13 +209,38 @@ void ClusterRig::take(LoadedConfig loaded) {
 
 std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point now) const {
   std::map<std::string, const CameraConfig*> cameras;
-  for (const std::string& name : *duties_) {
+  for (const auto& [name, leaves] : *duties_) {
     const auto known = cameras_.find(name);
     if (known == cameras_.end()) continue;  // a newer rig comes
-    const bool may_run = known->second.config.on_partition == OnPartition::keep || to_ns(now) < lease_until_;
-    if (may_run) cameras.emplace(name, &known->second.config);
+    const bool keeps = known->second.config.on_partition == OnPartition::keep;
+    if (!leaves && (keeps || to_ns(now) < lease_until_)) cameras.emplace(name, &known->second.config);
+    // It goes on as it runs, if it does.
+    const Camera* const camera = leaves && keeps ? rig_.cameras.find(name) : nullptr;
+    if (camera != nullptr && !camera->retiring) cameras.emplace(name, &camera->asked);
   }
   return cameras;
+}
+
+messages::RecordedCameras ClusterRig::recorded() const {
+  messages::RecordedCameras message;
+  for (const auto& [camera, fence] : recorded_) message.cameras.push_back({camera, fence});
+  return message;
+}
+
+// Once under a fence is enough: then the node that had the camera before need not go on.
+void ClusterRig::follow_recordings() {
+  if (!duties_) return;
+  std::map<std::string, std::string> recorded;
+  for (const auto& [name, leaves] : *duties_) {
+    const std::string& fence = rig_.fences.at(name);
+    const auto before = recorded_.find(name);
+    const bool was_recorded = before != recorded_.end() && before->second == fence;
+    const Camera* const camera = rig_.cameras.find(name);
+    if (was_recorded || (camera != nullptr && !camera->retiring && is_recorded(*camera, rig_.page)))
+      recorded[name] = fence;
+  }
+  if (recorded == std::exchange(recorded_, recorded)) return;
+  processes_.send_to_all(ProcessKind::cluster, this->recorded());
 }
 
 const char* ClusterRig::why_not(const std::string& camera) const {

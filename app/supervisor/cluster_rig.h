@@ -17,6 +17,7 @@
 #include "app/control/cluster_messages.h"
 #include "app/control/load_process.h"
 #include "app/supervisor/camera_roster.h"
+#include "app/supervisor/cluster_pushes.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/start_pacer.h"
@@ -56,8 +57,11 @@ class ClusterRig {
   void send_needs();
   void follow_capacity();
   void follow_cameras();
+  void follow_recordings();
+  [[nodiscard]] messages::RecordedCameras recorded() const;
   [[nodiscard]] std::map<std::string, const CameraConfig*> wanted(Clock::time_point now) const;
   [[nodiscard]] const char* why_not(const std::string& camera) const;
+  void take_fence(const std::string& camera, const std::string& fence);
   void start_waiting(std::vector<std::string> waiting, Clock::time_point now);
   void try_to(const std::string& camera, const std::function<void()>& act);
   [[nodiscard]] messages::OfferNode offer() const;
@@ -80,11 +84,14 @@ class ClusterRig {
   bool is_unusable_ = false;  // the newest rig, here
   std::string problem_;       // why
   Clock::time_point load_again_ = {};
-  std::optional<std::set<std::string>> duties_;
+  // Cameras, and whether they leave; none: nothing is known yet.
+  std::optional<std::map<std::string, bool>> duties_;
+  std::map<std::string, std::string> recorded_;  // cameras, with their fences, as they were sent last
   std::int64_t lease_until_ = 0;
   bool was_member_ = false;
   std::map<std::string, Failed> failed_;
   StartPacer pacer_;
+  ClusterPushes pushes_;
 };
 
 }  // namespace campipe

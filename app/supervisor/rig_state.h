@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -42,6 +43,8 @@ struct RigState {
   KnownStreams streams = {};               // of cameras whose source has been opened
   CameraWeights weights = {};              // remembers what it has computed
   std::optional<std::string> events = {};  // the file for events
+  // Of a node of a cluster: its cameras' newest fences, which their files are named by.
+  std::map<std::string, std::string> fences = {};
 
   RunPhase phase = RunPhase::running;
   Clock::time_point started = Clock::now();

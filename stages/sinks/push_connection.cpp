@@ -81,6 +81,8 @@ PushConnection::PushConnection(const PushTarget& target, const PushStream& strea
 
 PushConnection::~PushConnection() {
   watch_.allow(failed_ ? std::chrono::nanoseconds(0) : patience_);
+  // Not all that libav writes to asks before: datagrams are sent at once.
+  if (watch_.ask() && context_->pb != nullptr) context_->pb->error = AVERROR_EXIT;
   // It also closes what the muxer has opened, so it must be called whatever has happened. Whether the other side has
   // heard the farewell changes nothing.
   av_write_trailer(context_.get());

@@ -63,7 +63,7 @@ class PushConnection {
   // Audio must be such as the target can carry.
   PushConnection(const PushTarget& target, const PushStream& stream, std::chrono::nanoseconds patience,
                  std::function<bool()> stop);
-  // Says good-bye, unless the connection has failed.
+  // Says good-bye, unless the connection has failed or `stop` wants its end.
   ~PushConnection();
   PushConnection(const PushConnection&) = delete;
   PushConnection& operator=(const PushConnection&) = delete;

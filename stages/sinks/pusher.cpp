@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::size_t max_bytes = 16 << 20;
 constexpr auto max_time = std::chrono::seconds(4);
+constexpr auto permit_slice = std::chrono::milliseconds(100);  // how often a limited permit is looked at
+constexpr auto no_permit =
+    "stopped: as far as this node knows, it may not push now, since another node may (etcd has not confirmed its "
+    "lease, "
+    "or the camera goes there)";
 
 PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
   PushPacket copied;
@@ -36,8 +41,8 @@ PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
 
 class Pusher::Sender {
  public:
-  Sender(const PushUrl& url, StateHandler on_state, const PushPatience& patience)
-      : target_(read_push_target(url)), on_state_(std::move(on_state)), patience_(patience) {
+  Sender(const PushUrl& url, StateHandler on_state, const PushPatience& patience, const PushPermit& permit)
+      : target_(read_push_target(url)), on_state_(std::move(on_state)), patience_(patience), permit_(permit) {
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -85,6 +90,11 @@ class Pusher::Sender {
   void add(PushPacket packet) {
     packet.stream = stream_;
     const std::lock_guard lock(mutex_);
+    // What came before a permit is not sent with it: another node may have sent it.
+    if (!permit_.holds()) {
+      dropped_ += queue_.clear() + 1;
+      return;
+    }
     dropped_ += queue_.add(std::move(packet));
     changed_.notify_one();
   }
@@ -98,6 +108,10 @@ class Pusher::Sender {
         serve(stream);
       } catch (const PushError& error) {
         if (finishing_) break;
+        if (!permit_.holds()) {
+          report_no_permit();
+          continue;
+        }
         report(PushState::failed, error.code, error.what());
         if (error.remedy == PushError::Remedy::none) unfit = stream;
         if (unfit == stream) continue;
@@ -132,6 +146,8 @@ class Pusher::Sender {
   // Returns when the stream is another, or it is over.
   void serve(const Stream& stream) {
     connected_ = false;
+    const OpenPush open(permit_);
+    if (!permit_.holds()) return lose_waiting();
     PushConnection connection(target_, *stream, patience_.call, [this] { return must_leave(); });
     connected_ = true;
     ++connects_;
@@ -149,9 +165,26 @@ class Pusher::Sender {
 
   std::optional<PushPacket> next_packet(const Stream& stream) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !queue_.empty() || finishing_; });
+    const auto is_called = [this] { return !queue_.empty() || finishing_; };
+    if (!permit_.is_limited()) changed_.wait(lock, is_called);
+    while (permit_.is_limited() && permit_.holds() && !changed_.wait_for(lock, permit_slice, is_called)) continue;
+    if (!permit_.holds()) {
+      lock.unlock();
+      report_no_permit();
+      return std::nullopt;
+    }
     if (queue_.empty() || queue_.front().stream != stream || must_leave()) return std::nullopt;
     return queue_.take();
+  }
+
+  void lose_waiting() {
+    const std::lock_guard lock(mutex_);
+    dropped_ += queue_.clear();
+  }
+
+  void report_no_permit() {
+    lose_waiting();
+    report(PushState::failed, AVERROR(EPERM), no_permit);
   }
 
   void wait(std::chrono::nanoseconds time) {
@@ -160,7 +193,7 @@ class Pusher::Sender {
   }
 
   // A connection that stands may say good-bye; one that does not is not worth waiting for.
-  bool must_leave() const { return finishing_ && (!connected_ || now_ns() >= leave_at_); }
+  bool must_leave() const { return !permit_.holds() || (finishing_ && (!connected_ || now_ns() >= leave_at_)); }
 
   void report(PushState state, int code, const std::string& reason) {
     if (reported_ == code) return;
@@ -171,6 +204,7 @@ class Pusher::Sender {
   PushTarget target_;
   StateHandler on_state_;
   PushPatience patience_;
+  const PushPermit permit_;
   Stream stream_;                // of the last packet offered
   std::optional<int> reported_;  // the code of what was reported last; 0: connected
   std::atomic<bool> connected_{false};
@@ -186,8 +220,8 @@ class Pusher::Sender {
   std::jthread thread_;
 };
 
-Pusher::Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience)
-    : sender_(std::make_unique<Sender>(url, std::move(on_state), patience)) {}
+Pusher::Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience, const PushPermit& permit)
+    : sender_(std::make_unique<Sender>(url, std::move(on_state), patience, permit)) {}
 
 Pusher::~Pusher() { finish(); }
 

@@ -4,6 +4,9 @@
 // It connects when there is something to send, and again for ever after a failure, with waits that grow. What it cannot
 // send within some seconds is dropped in whole GOPs, and counted: every packet that was offered
 // is sent, dropped, or still waiting.
+//
+// Where it has a permit, nothing is sent without: a connection is cut off within 200 ms, without a farewell, and what
+// is offered is dropped; with a permit it begins anew.
 #pragma once
 
 #include <chrono>
@@ -14,6 +17,7 @@
 #include <string>
 
 #include "core/packet.h"
+#include "stages/sinks/push_permit.h"
 #include "stages/sinks/push_url.h"
 
 namespace campipe {
@@ -39,8 +43,8 @@ class Pusher {
   // On the pusher's thread, for each change: connected, or why not (or not any more). No secrets are in the reason.
   using StateHandler = std::function<void(PushState state, const std::string& reason)>;
 
-  // Throws Error where check_push() complains. Connects later.
-  Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience = {});
+  // Throws Error where check_push() complains. Connects later. What the permit points to outlives it.
+  Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience = {}, const PushPermit& permit = {});
   // finish(), and waits for it: at most a second.
   ~Pusher();
   Pusher(const Pusher&) = delete;

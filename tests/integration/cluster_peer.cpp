@@ -37,12 +37,19 @@ int run(int count, char** given) {
     // Only now: the process may have been stopped in between.
     std::string lines;
     const auto now = Clock::now();
-    for (const auto& [camera, leave] : view.leaves) {
-      const Fence& fence = view.duties.at(camera).fence;
+    std::set<std::string> own;
+    for (const auto& [camera, duty] : view.duties) {
+      const Fence& fence = duty.fence;
+      own.insert(camera);
       const std::string of = ' ' + camera + ' ' + std::to_string(fence.epoch) + ' ' + std::to_string(fence.revision);
-      if (leave.run) lines += std::to_string(to_ns(now)) + " r" + of + '\n';
-      if (leave.effects && now < view.membership.effects_end) lines += std::to_string(to_ns(now)) + " e" + of + '\n';
+      lines += std::to_string(to_ns(now)) + " r" + of + '\n';
+      const bool has_effects = view.effects.contains(camera) && now < view.membership.effects_end;
+      if (has_effects) lines += std::to_string(to_ns(now)) + " e" + of + '\n';
     }
+    agent.want_effects(std::move(own));
+    std::map<std::string, std::string> recorded;
+    for (const auto& [camera, duty] : view.duties) recorded[camera] = text_of(duty.fence);
+    agent.set_recorded(std::move(recorded));
     if (!lines.empty() && ::write(log.get(), lines.data(), lines.size()) < 0) return 1;
     std::this_thread::sleep_until(tick);
   }

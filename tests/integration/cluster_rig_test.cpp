@@ -1,156 +1,21 @@
 // Whole rigs as nodes of a cluster, with a real etcd: who records what when nodes start, are killed, stopped and come
 // back, and what the commands do.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <map>
-#include <memory>
-#include <set>
 
 #include "app/cluster/etcd_client.h"
 #include "app/control/child.h"
 #include "ipc/channel.h"
-#include "tests/integration/etcd_members.h"
-#include "tests/integration/rig_run.h"
+#include "tests/integration/cluster_nodes.h"
 #include "tests/unit/http_client.h"
 
 namespace campipe::test {
 namespace {
 
-using namespace std::chrono_literals;
-using nlohmann::json;
 using testing::HasSubstr;
-using Names = std::set<std::string>;
-
-const Names all_cameras{"c0", "c1", "c2", "c3", "c4", "c5"};
-
-std::string camera(const std::string& name, const std::string& more = "") {
-  return "  " + name + ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: " + name + ".mp4}" +
-         more + "}\n";
-}
-
-class ClusterRig : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string missing = EtcdMembers::missing(); !missing.empty()) GTEST_SKIP() << missing;
-    etcd_ = std::make_unique<EtcdMembers>(1);
-    for (const std::string& name : all_cameras) cameras_ += camera(name);
-  }
-
-  std::string yaml(const std::string& node) const {
-    return servers_ + "workers: {count: 1}\ncameras:\n" + cameras_ + "cluster: {name: hall, etcd: ['" +
-           etcd_->servers().urls[0] + "'], node: " + node + ", address: '127.0.0.1:8443'" + more_ + "}\n";
-  }
-  RigRun& start(const std::string& node, const std::filesystem::path& state = {}) {
-    RigOptions options;
-    options.report = false;
-    options.state = state;
-    return *(nodes_[node] = std::make_unique<RigRun>(yaml(node), options));
-  }
-  void kill_all_of(const std::string& node) {
-    for (const pid_t pid : nodes_.at(node)->processes()) ::kill(pid, SIGKILL);
-  }
-
-  Answer command(std::vector<std::string> words) const {
-    words.insert(words.begin(), "cluster");
-    words.insert(words.end(), {"--config", "rig.yaml"});
-    return ask(words, yaml("commands"));
-  }
-  json status() const {
-    const Answer answer = command({"status", "--json"});
-    EXPECT_EQ(answer.status, 0) << answer.errors;
-    return json::parse(answer.output, nullptr, false);
-  }
-  // By the plan.
-  Names assigned_to(const std::string& node) const {
-    Names names;
-    const json now = status();
-    for (const auto& [name, assigned] : now.at("cameras").items()) {
-      if (assigned.at("node") == node) names.insert(name);
-    }
-    return names;
-  }
-  bool are_here(const Names& nodes) const {
-    Names here;
-    const json now = status();
-    for (const auto& [name, node] : now.at("nodes").items()) {
-      if (node.at("here") == true) here.insert(name);
-    }
-    return here == nodes;
-  }
-
-  using Sizes = std::map<std::pair<std::string, std::string>, std::uintmax_t>;  // by node and camera
-  Sizes sizes() const {
-    Sizes all;
-    for (const auto& [node, rig] : nodes_) {
-      for (const std::string& name : all_cameras) all[{node, name}] = recorded(*rig, name);
-    }
-    return all;
-  }
-  // In all its files: one that comes back to a node begins another one.
-  static std::uintmax_t recorded(const RigRun& rig, const std::string& name) {
-    std::uintmax_t sum = 0;
-    for (const auto& file : std::filesystem::directory_iterator(rig.folder())) {
-      const std::string found = file.path().filename().string();
-      if (found.starts_with(name) && found.ends_with(".mp4")) sum += rig.size(found);
-    }
-    return sum;
-  }
-  // Each camera's nodes, by whose files have grown since.
-  std::map<std::string, Names> recorders_since(const Sizes& before) const {
-    std::map<std::string, Names> recorders;
-    for (const auto& [of, size] : sizes()) {
-      if (size > before.at(of)) recorders[of.second].insert(of.first);
-    }
-    return recorders;
-  }
-  // Waits until each camera's files grow on its node, while they grow nowhere else.
-  bool recorded_by(const std::map<std::string, Names>& expected) const {
-    return eventually([&] {
-      const Sizes before = sizes();
-      const bool all = eventually(
-          [&] {
-            const auto now = recorders_since(before);
-            return now.size() == expected.size();
-          },
-          5s);
-      return all && recorders_since(before) == expected;
-    });
-  }
-
-  // Two of the cameras on each of a, b and c.
-  void start_three() {
-    for (const char* node : {"a", "b", "c"}) start(node);
-    ASSERT_TRUE(eventually([&] { return are_here({"a", "b", "c"}) && status().at("cameras").size() == 6; }));
-    const std::map<std::string, Names> places{{"a", {"c0", "c1"}}, {"b", {"c2", "c3"}}, {"c", {"c4", "c5"}}};
-    for (const auto& [node, names] : places) {
-      for (const std::string& name : names) {
-        const Answer answer = command({"move", name, node});
-        ASSERT_EQ(answer.status, 0) << answer.errors;
-        EXPECT_EQ(answer.output, name + " is wanted on " + node + "\n");
-      }
-    }
-    const bool recorded = recorded_by(three());
-    ASSERT_TRUE(recorded) << nodes_.at("a")->log() << nodes_.at("b")->log() << nodes_.at("c")->log();
-  }
-  static std::map<std::string, Names> three() {
-    return {{"c0", {"a"}}, {"c1", {"a"}}, {"c2", {"b"}}, {"c3", {"b"}}, {"c4", {"c"}}, {"c5", {"c"}}};
-  }
-  void end(const std::string& node) {
-    nodes_.at(node)->signal(SIGTERM);
-    EXPECT_EQ(nodes_.at(node)->wait(), 0) << nodes_.at(node)->log();
-  }
-
-  std::unique_ptr<EtcdMembers> etcd_;
-  std::string servers_ = "http_address: off\nrtsp_address: off\n";
-  std::string cameras_;
-  std::string more_;  // keys of `cluster`
-  std::map<std::string, std::unique_ptr<RigRun>> nodes_;
-};
 
 TEST_F(ClusterRig, AKilledNodesCamerasAreRecordedElsewhereAndComeBackWhereTheyAreWanted) {
   start_three();
@@ -215,7 +80,7 @@ TEST_F(ClusterRig, ASecondStartUnderANodesNameIsRefused) {
   EXPECT_EQ(second.wait(), 2);
   EXPECT_THAT(second.log(), HasSubstr("not started: another campipe runs as node 'a' of this cluster, at "
                                       "127.0.0.1:8443: give this one another name"));
-  EXPECT_EQ(second.size("c0.mp4"), 0U) << "it has recorded nothing";
+  EXPECT_EQ(recorded(second, "c0"), 0U) << "it has recorded nothing";
   EXPECT_TRUE(nodes_.at("a")->running());
   end("a");
 }
@@ -254,12 +119,18 @@ TEST_F(ClusterRig, AWrongMessageEndsTheClustersProcessAlone) {
   ASSERT_TRUE(recorded_by({{"c0", {"a"}}, {"c1", {"a"}}, {"c2", {"a"}}, {"c3", {"a"}}, {"c4", {"a"}}, {"c5", {"a"}}}));
   const pid_t before = rig.pid_of("cluster");
   const pid_t worker = rig.pid_of("worker 0");
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, before, 0)));
-  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), child_channel_fd, 0)));
-  ASSERT_TRUE(fd);
-  ASSERT_TRUE(Channel(std::move(fd)).send("rig", {{"file", "/etc/passwd"}, {"revision", 1}}, {}));
-  rig.successor_of("cluster", before);
+  const auto send = [](pid_t to, const std::string& type, const json& body) {
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, to, 0)));
+    UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), child_channel_fd, 0)));
+    return fd && Channel(std::move(fd)).send(type, body, {});
+  };
+  ASSERT_TRUE(send(before, "rig", {{"file", "/etc/passwd"}, {"revision", 1}}));
+  const pid_t next = rig.successor_of("cluster", before);
   EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a rig in a file that it was not given"));
+  const json duty{{"camera", "c0"}, {"fence", "/../../c0"}};
+  ASSERT_TRUE(send(next, "duties", {{"cameras", json::array({duty})}}));
+  rig.successor_of("cluster", next);
+  EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a fence that is none"));
   EXPECT_EQ(rig.pid_of("worker 0"), worker);
   EXPECT_EQ(assigned_to("a"), all_cameras);
   end("a");
@@ -371,7 +242,7 @@ TEST_F(ClusterRig, WhatIsAppliedRunsAndADrainedNodeGivesUpItsCameras) {
     const json cameras = status().at("cameras");
     return cameras.contains("c9") && !cameras.contains("c5");
   }));
-  EXPECT_TRUE(eventually([&] { return nodes_.at("a")->size("c9.mp4") + nodes_.at("b")->size("c9.mp4") > 0; }));
+  EXPECT_TRUE(eventually([&] { return recorded(*nodes_.at("a"), "c9") + recorded(*nodes_.at("b"), "c9") > 0; }));
 
   const std::string drained = assigned_to("a").empty() ? "b" : "a";
   const std::string other = drained == "a" ? "b" : "a";

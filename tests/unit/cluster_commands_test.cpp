@@ -70,6 +70,17 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
             "yard    none   no node has room for it: too little cores");
 }
 
+TEST_F(ClusterStatus, ShowsThatACameraHasNotGoneOver) {
+  put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
+  put_camera("dock", {.node = "west", .from = "east", .home = "east", .epoch = 1, .revision = 5});
+  put(keys.kept("east", "dock"), R"({"schema":1,"fence":"1.0000000004"})");
+  EXPECT_THAT(tables(), testing::HasSubstr("dock    west  its home is east\n")) << "of a move before";
+  put(keys.kept("east", "dock"), R"({"schema":1,"fence":"1.0000000005"})");
+  put(keys.kept("east", "gone"), R"({"schema":1,"fence":"1.0000000005"})");
+  put(keys.all_kept() + "east", "");
+  EXPECT_THAT(tables(), testing::HasSubstr("dock    west  west has not begun to record it: it goes on on east\n"));
+}
+
 TEST_F(ClusterStatus, SaysThatEtcdIsFullAndWhatToDo) {
   EXPECT_THAT(tables(true), testing::HasSubstr("\netcd is full (NOSPACE): the cluster cannot be changed"));
   EXPECT_THAT(tables(), testing::Not(testing::HasSubstr("NOSPACE")));

@@ -167,51 +167,12 @@ TEST_F(ClusterPlannerTest, ANodeObeysItsPlan) {
   keys_.erase(keys.node("b"));
   plan(start + 1s);
   EXPECT_EQ(a.update(keys_.plan(), keys_.mirror(), keys).size(), 8U);
+  for (const auto& [camera, stored] : keys_.plan().cameras) {
+    keys_.put(keys.recorder("a", camera), R"({"schema":1,"fence":")" + text_of(stored.fence) + "\"}");
+  }
   // b comes back, and sees first what is new, then by a member that lags what was before.
   EXPECT_THAT(b.update(keys_.plan(), keys_.mirror(), keys), IsEmpty());
   EXPECT_THAT(b.update(old, keys_.mirror(), keys), IsEmpty());
-}
-
-TEST_F(ClusterPlannerTest, ASuccessorWaitsForItsPredecessorsEnd) {
-  keys_.join("a");
-  keys_.join("b");
-  plan(start);
-  const std::string camera = "c0";
-  const std::string here = node_of(camera);
-  const std::string there = here == "a" ? "b" : "a";
-  keys_.put(keys.wanted(camera), R"({"schema":1,"node":")" + there + "\"}");
-  plan(start + 1s);
-  DutyKeeper keeper(there);
-  NodeDuty duty = keeper.update(keys_.plan(), keys_.mirror(), keys).at(camera);
-  EXPECT_EQ(duty.from, here);
-  EXPECT_TRUE(duty.from_is_here);
-  keeper.handed_over(camera, {duty.fence.epoch, duty.fence.revision - 1});
-  EXPECT_TRUE(keeper.update(keys_.plan(), keys_.mirror(), keys).at(camera).from_is_here) << "of another move";
-  keeper.handed_over(camera, duty.fence);
-  EXPECT_FALSE(keeper.update(keys_.plan(), keys_.mirror(), keys).at(camera).from_is_here);
-
-  // Or its lease has ended; that it comes back as another start does not matter.
-  DutyKeeper other(there);
-  ASSERT_TRUE(other.update(keys_.plan(), keys_.mirror(), keys).at(camera).from_is_here);
-  keys_.erase(keys.node(here));
-  EXPECT_FALSE(other.update(keys_.plan(), keys_.mirror(), keys).at(camera).from_is_here);
-  keys_.join(here);
-  EXPECT_FALSE(other.update(keys_.plan(), keys_.mirror(), keys).at(camera).from_is_here);
-}
-
-TEST(CameraLeave, EffectsEndWithTheLeaseAndRecordingsAsConfigured) {
-  MembershipState member{MembershipState::Stage::member, 7, start + 4s};
-  const NodeDuty free{{1, 5}};
-  const NodeDuty followed{{1, 5}, "b", true};
-  EXPECT_EQ(leave_of(free, OnPartition::stop, member, start), (CameraLeave{true, true}));
-  EXPECT_EQ(leave_of(followed, OnPartition::stop, member, start), (CameraLeave{true, false}));
-  EXPECT_EQ(leave_of(free, OnPartition::stop, member, start + 4s), (CameraLeave{false, false}));
-  EXPECT_EQ(leave_of(free, OnPartition::keep, member, start + 4s), (CameraLeave{true, false}));
-  member.stage = MembershipState::Stage::joining;
-  EXPECT_EQ(leave_of(free, OnPartition::keep, member, start), (CameraLeave{true, false}));
-  EXPECT_EQ(leave_of(free, OnPartition::stop, member, start), (CameraLeave{false, false}));
-  member.stage = MembershipState::Stage::name_taken;
-  EXPECT_EQ(leave_of(free, OnPartition::keep, member, start), (CameraLeave{false, false}));
 }
 
 TEST(SavedDuties, AreThoseOfThisNodeOnly) {

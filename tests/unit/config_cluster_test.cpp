@@ -144,12 +144,30 @@ TEST_F(ClusterConfigTest, ChangesThroughTheApiArePartOfNoCluster) {
                                  HasSubstr("rig.api.yaml, are no part of a cluster's rig"))));
 }
 
-TEST_F(ClusterConfigTest, WhatNodesCannotShareYetIsRefused) {
-  const std::string cameras =
-      "cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25', push: ['udp://10.0.0.9:5000']}}\n";
-  const std::string more = "mosaics: {wall: {cameras: [dock]}}\n";
-  EXPECT_THAT(errors(cameras + more + "cluster: {" + on_this_machine + "}\n"),
-              ElementsAre(HasSubstr("cameras.dock.push: is not available in a cluster yet")));
+// Names of files have room for those of node and fence.
+TEST_F(ClusterConfigTest, NamesOfFilesAreNotTooLong) {
+  const auto with_path = [](const std::string& path, const std::string& output) {
+    return "cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25', record: {path: '" + path +
+           "'}, outputs: {small: {record: {path: '" + output + "'}}}}}\n";
+  };
+  const std::string fits(80, 'x');
+  const std::string long_name(90, 'x');
+  const std::string cluster = "cluster: {" + on_this_machine + "}\n";
+  EXPECT_EQ(errors(with_path("{camera}" + fits + ".mp4", "{camera}b" + fits + ".mp4") + cluster), Strings());
+  EXPECT_EQ(errors(with_path("{camera}" + long_name + ".mp4", "{camera}b" + long_name + ".mp4")), Strings());
+  EXPECT_THAT(
+      errors(with_path("{camera}" + long_name + ".mp4", "{camera}b" + long_name + ".mp4") + cluster),
+      ElementsAre(HasSubstr("cameras.dock.record.path: a file name may have 255 bytes, and a path 4095; this one "
+                            "has more in a cluster, which adds @NODE@FENCE"),
+                  HasSubstr("cameras.dock.outputs.small.record.path: a file name may have 255 bytes")));
+}
+
+TEST_F(ClusterConfigTest, ARigMayHaveMosaicsGroupsAndPushes) {
+  const std::string camera = "{source: 'test://pattern?width=320&height=240&rate=25', push: ['udp://10.0.0.9:5000']}";
+  EXPECT_EQ(errors("cameras: {dock: " + camera + ", gate: " + camera +
+                   "}\nmosaics: {wall: {cameras: [dock]}}\nsync_groups: {pair: {cameras: [dock, gate]}}\ncluster: {" +
+                   on_this_machine + "}\n"),
+            Strings());
 }
 
 TEST_F(ClusterConfigTest, LabelsAreNamesAndTexts) {

@@ -153,6 +153,34 @@ TEST_F(RecordingTest, OutputsHaveAnIndexOfTheirOwn) {
   EXPECT_EQ(record_index_path("{camera}-%Y.mp4", "dock", "main"), "./dock.index.jsonl");
 }
 
+// Several nodes of a cluster may record into one folder.
+TEST_F(RecordingTest, InAClusterFilesSayWhoMadeThem) {
+  config_.node = "west";
+  EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "small", "west"), "a/dock/dock.small@west.index.jsonl");
+  const Clip clip = encode(Latency::low, steady(60));
+  const fs::path of_east = folder() / "dock" / "dock@east.index.jsonl";
+  const RecordLock east(of_east);
+  begin();
+  recording_->set_fence("1.0000000057");
+  take(clip, 0, 20);
+  die();
+  begin();  // a successor goes on in that file
+  recording_->set_fence("1.0000000057");
+  take(clip, 10, 25);
+  recording_->set_fence("1.0000000060");
+  take(clip, 25);
+  finish();
+  ASSERT_THAT(files_, SizeIs(2));
+  const std::string before = expand_record_path(config_.record->path, "dock", "main", origin_ / second);
+  EXPECT_EQ(files_[0], before.substr(0, before.size() - 4) + "@west@1.0000000057.mp4");
+  EXPECT_THAT(files_[1], HasSubstr("@west@1.0000000060.mp4")) << "from the next key frame on";
+  EXPECT_EQ(packets_of(files_[0]).size(), 30U);
+  EXPECT_EQ(packets_of(files_[1]).size(), 30U);
+  const fs::path index = folder() / "dock" / "dock@west.index.jsonl";
+  EXPECT_EQ(lines_of(index).size(), 4U);
+  EXPECT_FALSE(fs::exists(of_east)) << "the folder's other indexes are none of its business";
+}
+
 TEST_F(RecordingTest, GoesOnInTheFileOfADeadPublisher) {
   config_.record->segment_duration = std::chrono::seconds(2);
   const Clip clip = encode(Latency::low, steady(100));

@@ -69,7 +69,8 @@ bool RecordFiles::take_over() {
 bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
   if (may_resume_) resume_left(packet, stream);
   if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);
-  if (segment_ && packet.key && segment_->is_over(packet)) close(FileEnd::segment, &packet);
+  const auto is_over = [&] { return segment_->is_over(packet) || !names_.are_of(segment_->file().path); };
+  if (segment_ && packet.key && is_over()) close(FileEnd::segment, &packet);
   if (segment_ && packet.key && segment_->fragment_is_long(packet)) flush_before(packet);
   if (!segment_ && (!packet.key || !pause_.may_try() || !begin(packet, stream))) return false;
   take_audio(packet.dts);

@@ -41,6 +41,8 @@ class RecordFiles {
   void start(Clock::time_point wait_until = {});
   // Behind start(): goes on with the file that a predecessor has left. False: it has left none.
   bool take_over();
+  // See RecordNames: a file that was begun under another fence ends with the next key frame.
+  void set_fence(const std::string& fence) { names_.set_fence(fence); }
   // False: there is no file that the packet could go into.
   bool write(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Audio until there has no file.
@@ -80,7 +82,7 @@ class RecordFiles {
   AudioFeed& audio_;
   RecordPause& pause_;
   const Events events_;
-  const RecordNames names_;
+  RecordNames names_;
   std::shared_ptr<RecordLock> lock_;
   std::optional<DiskWork> disk_;    // once the lock has been taken
   std::optional<Segment> segment_;  // the open file

@@ -83,12 +83,14 @@ bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
 
 }  // namespace
 
-fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output) {
+fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output,
+                           const std::string& node) {
   const std::string fixed = record_path.substr(0, record_path.find('%'));
   const auto slash = fixed.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : fixed.substr(0, slash + 1);
   const std::string name = output == "main" ? camera : camera + "." + output;
-  return fs::path(expand_record_path(folder, camera, output, 0)) / (name + ".index.jsonl");
+  const std::string of_node = node.empty() ? "" : "@" + node;
+  return fs::path(expand_record_path(folder, camera, output, 0)) / (name + of_node + ".index.jsonl");
 }
 
 RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)

@@ -39,9 +39,10 @@
 namespace campipe {
 
 // Where the index of a recording lies: in the folder of its path up to the first part with a time field; for camera
-// `dock` dock.index.jsonl, for its output `small` dock.small.index.jsonl.
+// `dock` dock.index.jsonl, for its output `small` dock.small.index.jsonl. Nodes of a cluster may share the folder: each
+// has an index of its own, such as dock@west.index.jsonl.
 std::filesystem::path record_index_path(const std::string& record_path, const std::string& camera,
-                                        const std::string& output);
+                                        const std::string& output, const std::string& node = {});
 
 // What counts of an index: its newest bytes, and so many files at one time.
 inline constexpr std::uint64_t most_index_bytes = std::uint64_t{1} << 30U;

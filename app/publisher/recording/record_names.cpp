@@ -16,12 +16,22 @@ constexpr std::int64_t second = 1'000'000'000;
 }  // namespace
 
 RecordNames::RecordNames(const ResolvedOutput& config, const RunStart& run)
-    : config_(config), run_(run), index_(record_index_path(config.record->path, config.camera, config.output)) {}
+    : config_(config),
+      run_(run),
+      index_(record_index_path(config.record->path, config.camera, config.output, config.node)) {}
 
 PathBelow RecordNames::below(const std::string& path) const { return path_below(index_.parent_path(), path); }
 
+void RecordNames::set_fence(const std::string& fence) { maker_ = "@" + config_.node + "@" + fence; }
+
+bool RecordNames::are_of(const std::string& path) const {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return maker_.empty() || name.find(maker_ + ".") != std::string::npos || name.find(maker_ + "-") != std::string::npos;
+}
+
 std::string RecordNames::path_at(std::int64_t utc) const {
-  return expand_record_path(config_.record->path, config_.camera, config_.output, utc / second);
+  std::string path = expand_record_path(config_.record->path, config_.camera, config_.output, utc / second);
+  return path.insert(path.rfind('.'), maker_);
 }
 
 // What was recorded before under that name is in the way, unless it is of this run and the path has been the same ever

@@ -1,5 +1,6 @@
-// How a recording's files are named, and whether a new one replaces what lies there. Used by the camera's thread in the
-// publisher.
+// How a recording's files are named, and whether a new one replaces what lies there. In a cluster each name says who
+// made the file, by the node and the fence of its camera's assignment: no other node ever makes one of that name. Used
+// by the camera's thread in the publisher.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,10 @@ class RecordNames {
   [[nodiscard]] const std::filesystem::path& index() const { return index_; }
   // All files lie in the index's folder, or below it.
   [[nodiscard]] PathBelow below(const std::string& path) const;
+  // In a cluster: what the names of files that begin from now on have. Else it is never called.
+  void set_fence(const std::string& fence);
+  // Whether a file of that path has been begun under this fence.
+  [[nodiscard]] bool are_of(const std::string& path) const;
   // Of a file that begins then (UTC, ns).
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
   // Whether a file that begins at `path` then replaces what lies there, rather than being numbered. `state` holds which
@@ -33,6 +38,7 @@ class RecordNames {
   const ResolvedOutput& config_;
   const RunStart run_;
   const std::filesystem::path index_;
+  std::string maker_;  // "@west@1.0000000057"; empty: no cluster
 };
 
 }  // namespace campipe

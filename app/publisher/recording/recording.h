@@ -65,6 +65,8 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
+  // Of a node of a cluster, before the first packet and when it changes: see RecordNames.
+  void set_fence(const std::string& fence) { files_.set_fence(fence); }
   // `number` counts over all rings. `stream`: of the packet's ring.
   void take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Everything taken so far goes into the file.

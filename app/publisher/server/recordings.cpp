@@ -55,7 +55,7 @@ void Recordings::add(const ResolvedOutput& config) {
   streams_.erase(config.name);
   if (!config.record) return;
   streams_[config.name] = {config.camera, config.output,
-                           record_index_path(config.record->path, config.camera, config.output)};
+                           record_index_path(config.record->path, config.camera, config.output, config.node)};
 }
 
 std::map<std::string, Recordings::Stream> Recordings::streams() const {

@@ -1,0 +1,198 @@
+// What nodes of a cluster write outside themselves: files in one folder that they share, which have no gap where a
+// camera moves, and pushes to one target, of which there is never more than one at a time.
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <fstream>
+#include <mutex>
+
+#include "tests/integration/cluster_nodes.h"
+#include "tests/integration/recording.h"
+
+namespace campipe::test {
+namespace {
+
+using testing::HasSubstr;
+
+// A push target: who sends datagrams to it, one after the other. Each connection of a push has a port of its own.
+class PushTarget {
+ public:
+  PushTarget() : socket_(bind_any(SOCK_DGRAM)) {
+    thread_ = std::jthread([this](const std::stop_token& over) { run(over); });
+  }
+  [[nodiscard]] std::string url() const { return "udp://127.0.0.1:" + std::to_string(port_of(socket_.get())); }
+  // Ports, each time that another one sends.
+  [[nodiscard]] std::vector<int> senders() const {
+    const std::lock_guard lock(mutex_);
+    return senders_;
+  }
+
+ private:
+  void run(const std::stop_token& over) {
+    std::array<char, 65536> datagram{};
+    pollfd entry{socket_.get(), POLLIN, 0};
+    while (!over.stop_requested()) {
+      if (::poll(&entry, 1, 50) <= 0) continue;
+      sockaddr_in from{};
+      socklen_t size = sizeof from;
+      if (::recvfrom(socket_.get(), datagram.data(), datagram.size(), 0, reinterpret_cast<sockaddr*>(&from), &size) < 0)
+        continue;
+      const std::lock_guard lock(mutex_);
+      if (senders_.empty() || senders_.back() != ntohs(from.sin_port)) senders_.push_back(ntohs(from.sin_port));
+    }
+  }
+
+  UniqueFd socket_;
+  mutable std::mutex mutex_;
+  std::vector<int> senders_;
+  std::jthread thread_;
+};
+
+class ClusterFence : public ClusterRig {
+ protected:
+  void start_two() {
+    cameras_ = "  c0: {source: \"test://pattern?width=160&height=120&rate=10\", encode: {gop: 500ms}, push: [\"" +
+               target_.url() + "\"], record: {path: \"" + shared_.path().string() +
+               "/{camera}_%H-%M-%S.mp4\", segment_duration: 1s, delete_after: 1s}}\n";
+    start("a");
+    start("b");
+    ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && !status().at("cameras").empty(); })) << logs();
+    ASSERT_EQ(command({"move", "c0", "a"}).status, 0);
+    ASSERT_TRUE(eventually([&] { return assigned_to("a").contains("c0") && recorded_by("a") > 0; })) << logs();
+    ASSERT_TRUE(eventually([&] { return !target_.senders().empty(); })) << logs();
+  }
+  void signal_all(const std::string& node, int number) {
+    for (const pid_t pid : nodes_.at(node)->processes()) ::kill(pid, number);
+  }
+  // Of a node, in the folder that they share.
+  std::vector<std::filesystem::path> files_of(const std::string& node) const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(shared_.path())) {
+      const std::string name = file.path().filename().string();
+      if (name.find("@" + node + "@") != std::string::npos && name.ends_with(".mp4")) files.push_back(file.path());
+    }
+    return files;
+  }
+  std::uintmax_t recorded_by(const std::string& node) const {
+    std::uintmax_t sum = 0;
+    for (const auto& file : files_of(node)) {
+      std::error_code gone;
+      const auto size = std::filesystem::file_size(file, gone);
+      if (!gone) sum += size;
+    }
+    return sum;
+  }
+  // Waits until somebody else pushes than the one that does now.
+  bool is_pushed_by_another(const std::function<void()>& act) {
+    const auto before = target_.senders();
+    act();
+    return eventually([&] { return target_.senders().size() > before.size(); });
+  }
+  // Nobody who had stopped pushing did it again.
+  void expect_one_at_a_time() const {
+    const std::vector<int> senders = target_.senders();
+    EXPECT_EQ(std::set<int>(senders.begin(), senders.end()).size(), senders.size())
+        << testing::PrintToString(senders) << logs();
+  }
+  // Its index has its own files, and it has deleted some of them.
+  void expect_own_files(const std::string& node) const {
+    std::ifstream index(shared_.path() / ("c0@" + node + ".index.jsonl"));
+    int deleted = 0;
+    for (std::string line; std::getline(index, line);) {
+      const json event = json::parse(line);
+      EXPECT_THAT(event.at("file").get<std::string>(), HasSubstr("@" + node + "@1.0000"));
+      if (event.at("event") == "deleted") ++deleted;
+    }
+    EXPECT_GT(deleted, 0) << node;
+  }
+  std::string logs() const {
+    std::string all;
+    for (const auto& [node, rig] : nodes_) all += "---- " + node + "\n" + rig->log();
+    return all;
+  }
+
+  TemporaryFolder shared_;
+  PushTarget target_;
+};
+
+TEST_F(ClusterFence, NodesShareAFolderAndATarget) {
+  start_two();
+  if (HasFatalFailure()) return;
+  EXPECT_TRUE(is_pushed_by_another([&] { EXPECT_EQ(command({"move", "c0", "b"}).status, 0); })) << logs();
+  EXPECT_TRUE(eventually([&] { return recorded_by("b") > 0; })) << logs();
+
+  EXPECT_TRUE(is_pushed_by_another([&] { signal_all("b", SIGSTOP); })) << logs();
+  EXPECT_TRUE(assigned_to("a").contains("c0"));
+  // It believes that it pushes, until it looks at the clock; then it joins anew, and gets back what is wanted there.
+  EXPECT_TRUE(is_pushed_by_another([&] { signal_all("b", SIGCONT); })) << logs();
+  EXPECT_TRUE(assigned_to("b").contains("c0"));
+  end("a");
+  end("b");
+  expect_one_at_a_time();
+  expect_own_files("a");
+  expect_own_files("b");
+}
+
+// Nobody is left who could tell the publisher to stop.
+TEST_F(ClusterFence, APublisherStopsPushingByItself) {
+  start_two();
+  if (HasFatalFailure()) return;
+  RigRun& a = *nodes_.at("a");
+  const std::vector<pid_t> stopped{a.supervisor(), a.pid_of("cluster")};
+  EXPECT_TRUE(is_pushed_by_another([&] {
+    for (const pid_t pid : stopped) ::kill(pid, SIGSTOP);
+  })) << logs();
+  for (const pid_t pid : stopped) ::kill(pid, SIGCONT);
+  EXPECT_TRUE(eventually([&] { return are_here({"a", "b"}); }));
+  end("b");
+  end("a");
+  expect_one_at_a_time();
+}
+
+// Its next node is stopped when it gets the camera, and dies for the cluster; then it comes back and gets it, and has
+// to give it up again. By their own times, frames of the whole time are in the files of one or the other.
+TEST_F(ClusterFence, MovesLoseNothing) {
+  cameras_ = "  c0: {source: \"test://pattern?width=160&height=120&rate=10\", encode: {gop: 500ms}, record: {path: \"" +
+             shared_.path().string() + "/{camera}.mp4\"}}\n";
+  start("a");  // plans
+  ASSERT_TRUE(eventually([&] { return recorded_by("a") > 0; })) << logs();
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}); })) << logs();
+  signal_all("b", SIGSTOP);
+  ASSERT_EQ(command({"move", "c0", "b"}).status, 0);
+  EXPECT_TRUE(eventually([&] { return assigned_to("b").contains("c0"); })) << logs();
+  EXPECT_TRUE(eventually([&] { return assigned_to("a").contains("c0") && files_of("a").size() == 2; })) << logs();
+  EXPECT_EQ(nodes_.at("a")->log().find("is not this node's any more"), std::string::npos) << "it has gone on";
+
+  signal_all("b", SIGCONT);
+  const auto has_ended_at = [&](const std::string& node, std::size_t times) {
+    const std::string log = nodes_.at(node)->log();
+    std::size_t found = 0;
+    for (auto at = log.find("c0: removed"); at != std::string::npos; at = log.find("c0: removed", at + 1)) ++found;
+    return found == times;
+  };
+  EXPECT_TRUE(eventually([&] { return recorded_by("b") > 0 && has_ended_at("a", 1); })) << logs();
+  ASSERT_EQ(command({"drain", "b"}).status, 0);
+  EXPECT_TRUE(eventually([&] { return assigned_to("a").contains("c0") && has_ended_at("b", 1); })) << logs();
+  end("b");
+  end("a");
+
+  std::vector<std::int64_t> times;
+  for (const std::string node : {"a", "b"}) {
+    for (const auto& file : files_of(node)) {
+      const VideoFile video = read_video(file);
+      EXPECT_EQ(check_pattern_recording(video, false), "") << file;
+      for (const ShownPicture& picture : video.pictures) times.push_back(picture.code.value_or(PatternCode()).utc_us);
+    }
+  }
+  std::ranges::sort(times);
+  ASSERT_GT(times.size(), 50U);
+  for (std::size_t i = 1; i < times.size(); ++i)
+    ASSERT_LT(times[i] - times[i - 1], 500'000) << "µs without a frame, " << times.size() - i << " before the end";
+}
+
+}  // namespace
+}  // namespace campipe::test
