@@ -64,6 +64,8 @@ class ClusterAgent {
   [[nodiscard]] std::vector<pollfd> fds() const;
   const View& update(Clock::time_point now);
   [[nodiscard]] const View& view() const { return view_; }
+  // The cluster's keys, as the last update() has seen them.
+  [[nodiscard]] const EtcdMirror& mirror() const { return mirror_; }
   // Moves that this node has planned, since the last call: for the log and events.
   std::vector<ClusterPlanner::Move> take_moves();
 

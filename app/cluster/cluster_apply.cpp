@@ -5,11 +5,17 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "app/cluster/cluster_access.h"
+#include "app/cluster/cluster_planner.h"
+#include "app/cluster/election.h"
+#include "app/cluster/node_offer.h"
 #include "app/cluster/plan_store.h"
 #include "app/cluster/rig_store.h"
 #include "app/config/yaml.h"
+#include "app/placement/machine_costs.h"
+#include "app/placement/node_amounts.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/printable.h"
@@ -65,6 +71,59 @@ std::vector<std::string> rig_difference(const std::string& before, const std::st
 
 namespace {
 
+// Of a version that writes them otherwise: none.
+Devices devices_of(const NodeOffer& offer) {
+  try {
+    return devices_from_json(offer.devices);
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> without_room(const LoadedConfig& loaded, const EtcdMirror& mirror, const ClusterKeys& keys) {
+  const auto planner = elected_planner(mirror, keys);
+  std::optional<NodeOffer> plans;  // else the first one
+  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    const std::string node(name);
+    auto offer = read_offer(node, value.value);
+    if (offer && (!plans || (planner && planner->node == node))) plans = std::move(offer);
+  });
+  if (!plans) return {};
+  Machine machine = this_machine();
+  machine.devices = devices_of(*plans);
+  const MachineCosts costs = load_machine_costs(machine.devices);
+  std::vector<ClusterCamera> cameras;
+  std::map<std::string, std::string> units = mosaic_units(loaded.rig.cameras);
+  each_camera_alone(loaded, [&](const LoadedConfig& one) {
+    const CameraConfig& camera = one.rig.cameras.front();
+    if (!camera.enabled) return;
+    cameras.push_back({.name = camera.name,
+                       .priority = camera.priority,
+                       .ways = camera_ways(one, machine, costs, {}),
+                       .unit = units[camera.name]});
+  });
+  ClusterPlanner asked(std::chrono::seconds(5));
+  const auto decision = asked.decide(mirror, keys, read_plan(mirror, keys), cameras, Clock::now());
+  std::vector<std::string> lines;
+  for (const auto& [camera, assignment] : decision.wanted) {
+    if (assignment.node.empty()) lines.push_back(camera + ": " + assignment.reason);
+  }
+  return lines;
+}
+
+namespace {
+
+// False: it is refused.
+bool has_room(ClusterAccess& cluster) {
+  const auto lines = without_room(cluster.loaded, read_cluster(cluster), cluster.keys);
+  for (const std::string& line : lines) std::cerr << "would have no node: " << printable(line) << '\n';
+  if (lines.empty() || cluster.loaded.rig.admission != Admission::refuse) return true;
+  std::cerr << "not applied: admission: refuse\n";
+  return false;
+}
+
 int store(ClusterAccess& cluster, const StoredRig& stored, const std::string& text) {
   const RigWriteResult written = write_rig(*cluster.client, cluster.keys, stored, text);
   switch (written.outcome) {
@@ -114,6 +173,7 @@ int run_cluster_apply(const std::string& file, const ApplyOptions& options) {
     const auto difference = rig_difference(stored->text, text);
     for (const std::string& line : difference) std::cout << printable(line) << '\n';
     if (difference.empty()) std::cout << "no camera changes\n";
+    if (!has_room(*cluster)) return cluster_failed;
   }
   if (options.dry_run) return 0;
   const int status = is_same ? 0 : store(*cluster, *stored, text);

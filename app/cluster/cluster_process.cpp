@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,8 @@
 
 #include "app/cluster/agent.h"
 #include "app/cluster/cluster_servers.h"
+#include "app/cluster/cluster_status.h"
+#include "app/cluster/cluster_writer.h"
 #include "app/cluster/rig_keeper.h"
 #include "app/control/child.h"
 #include "app/control/cluster_messages.h"
@@ -29,6 +32,7 @@ using Stage = MembershipState::Stage;
 // With `on_etcd_missing: run`: so long etcd is waited for at the start.
 constexpr auto etcd_is_missing = 10s;
 constexpr auto store_first_again = 5s;
+constexpr auto show_interval = 200ms;
 
 std::string describe(const ClusterPlanner::Move& move) {
   return move.camera + (move.to.empty() ? ": has no node" : ": goes to " + move.to) +
@@ -52,6 +56,8 @@ class ClusterProcess {
   void on(messages::PlanCameras& plan);
   void on(const messages::HoldPushes& hold);
   void on(const messages::RecordedCameras& recorded);
+  void on(const messages::DrainNode& asked);
+  void on(const messages::MoveToNode& asked);
   void on(const messages::LeaveCluster&);
 
   // The supervisor is gone, and its other processes are closing their files. The lease is left to end by itself: until
@@ -64,11 +70,15 @@ class ClusterProcess {
   void report_kept(const std::map<std::string, std::string>& kept);
   void follow_rig(const ClusterAgent::View& view);
   void follow_duties(const ClusterAgent::View& view);
+  void show(const ClusterAgent::View& view);
+  void change(std::uint64_t request, const nlohmann::json& done,
+              const std::function<ClusterChange(const EtcdMirror& mirror)>& make);
 
   Child child_;
   messages::JoinCluster joined_as_;
   NodeOffer offer_;
   std::unique_ptr<RigKeeper> keeper_;
+  std::unique_ptr<ClusterWriter> writer_;
   std::unique_ptr<ClusterAgent> agent_;
   Clock::time_point began_ = Clock::now();
   bool has_last_duties_ = false;
@@ -86,6 +96,9 @@ class ClusterProcess {
   std::int64_t rig_ = 0;
   Clock::time_point store_first_at_{};
   std::optional<std::vector<messages::ClusterDuties::Duty>> duties_;
+  ClusterState seen_;
+  std::int64_t seen_revision_ = -1;  // what seen_ was made of
+  Clock::time_point show_at_{};
 
   std::atomic<bool> has_left_{false};
   std::jthread leaving_;
@@ -112,6 +125,9 @@ void ClusterProcess::on(messages::JoinCluster& join) {
     options.last_duties = saved_duties(RigKeeper::duties_file(joined_as_.folder), config.name, offer_.node);
   has_last_duties_ = options.last_duties.has_value();
   agent_ = std::make_unique<ClusterAgent>(std::move(options));
+  writer_ = std::make_unique<ClusterWriter>(servers, [this](const messages::Answer& answer) { child_.send(answer); });
+  seen_.cluster = config.name;
+  seen_.node = offer_.node;
   spdlog::info("node {} of cluster {}", offer_.node, config.name);
 }
 
@@ -148,6 +164,27 @@ void ClusterProcess::on(const messages::RecordedCameras& recorded) {
   agent_->set_recorded(std::move(fences));
 }
 
+void ClusterProcess::change(std::uint64_t request, const nlohmann::json& done,
+                            const std::function<ClusterChange(const EtcdMirror& mirror)>& make) {
+  if (!agent_) return child_.send(messages::Answer{409, {{"error", "this node leaves the cluster"}}, request});
+  const EtcdMirror& mirror = agent_->mirror();
+  if (mirror.revision() == 0)
+    return writer_->refuse(request, 503, "the cluster could not be read yet: " + agent_->view().problem);
+  writer_->put(request, make(mirror), done);
+}
+
+void ClusterProcess::on(const messages::DrainNode& asked) {
+  change(asked.request, {{"node", asked.node}, {"draining", !asked.end}},
+         [&](const EtcdMirror& mirror) { return drain_change(mirror, joined_as_.config.name, asked.node, asked.end); });
+}
+
+void ClusterProcess::on(const messages::MoveToNode& asked) {
+  const nlohmann::json node = asked.node ? nlohmann::json(*asked.node) : nlohmann::json();
+  change(asked.request, {{"camera", asked.camera}, {"node", node}}, [&](const EtcdMirror& mirror) {
+    return move_change(mirror, joined_as_.config.name, asked.camera, asked.node.value_or(""));
+  });
+}
+
 // It may wait for etcd, and this thread has to beat meanwhile.
 void ClusterProcess::on(const messages::LeaveCluster&) {
   if (leaving_.joinable()) return;
@@ -167,6 +204,7 @@ bool ClusterProcess::tick() {
   follow_rig(view);
   follow_duties(view);
   report_kept(view.kept);
+  show(view);
   for (const ClusterPlanner::Move& move : agent_->take_moves()) {
     spdlog::info("cluster: {}", printable(describe(move)));
   }
@@ -221,6 +259,27 @@ void ClusterProcess::follow_rig(const ClusterAgent::View& view) {
   if (!is_first || Clock::now() < store_first_at_) return;
   store_first_at_ = Clock::now() + store_first_again;
   keeper_->store_first(view.rig, joined_as_.rig);
+}
+
+// As it is, where that is another state than before: a plan of a thousand cameras comes in many pieces.
+void ClusterProcess::show(const ClusterAgent::View& view) {
+  const auto now = Clock::now();
+  if (now < show_at_) return;
+  const EtcdMirror& mirror = agent_->mirror();
+  ClusterState state = seen_;
+  if (mirror.revision() != seen_revision_) {
+    state = cluster_state(mirror, ClusterKeys(seen_.cluster), view.plan, view.rig);
+    state.cluster = seen_.cluster;
+    state.node = seen_.node;
+  }
+  state.etcd.up = view.membership.stage == Stage::member && now < view.membership.effects_end;
+  state.etcd.problem = view.problem.empty() ? std::nullopt : std::optional(view.problem);
+  const bool is_first = seen_revision_ < 0;
+  seen_revision_ = mirror.revision();
+  if (!is_first && state == seen_) return;
+  seen_ = std::move(state);
+  show_at_ = now + show_interval;
+  child_.send(messages::ClusterSeen{seen_});
 }
 
 // Only what a member sees counts: before, the cameras of its name may be another start's.

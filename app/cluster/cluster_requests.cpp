@@ -1,5 +1,6 @@
 #include "app/cluster/cluster_requests.h"
 
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,49 +24,56 @@ std::set<std::string> nodes_of(const EtcdMirror& mirror, const ClusterKeys& keys
   return nodes;
 }
 
-int change(ClusterAccess& cluster, const EtcdOperation& operation, const std::string& done) {
-  const auto written = cluster.client->txn({{}, {operation}});
+int run_change(const std::string& config,
+               const std::function<ClusterChange(const EtcdMirror& mirror, const std::string& cluster)>& make) {
+  auto cluster = open_cluster(config);
+  if (!cluster) return cluster_usage_error;
+  const ClusterChange change = make(read_cluster(*cluster), cluster->config().name);
+  if (!change.refusal.empty()) {
+    std::cerr << change.refusal << '\n';
+    return cluster_usage_error;
+  }
+  const auto written = cluster->client->txn({{}, {change.operation}});
   if (!written) throw Error(etcd_problem("change the cluster", written.error()));
-  std::cout << done << '\n';
+  std::cout << change.done << '\n';
   return 0;
 }
 
 }  // namespace
 
-int run_cluster_drain(const std::string& config, const std::string& node, bool end) {
-  auto cluster = open_cluster(config);
-  if (!cluster) return cluster_usage_error;
-  const auto nodes = nodes_of(read_cluster(*cluster), cluster->keys, false);
-  if (!nodes.contains(node)) {
-    std::cerr << "cluster " << cluster->config().name << " has no node '" << node << "'; its nodes: " << listed(nodes)
-              << '\n';
-    return cluster_usage_error;
+ClusterChange drain_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& node, bool end) {
+  const ClusterKeys keys(cluster);
+  const auto nodes = nodes_of(mirror, keys, false);
+  if (!nodes.contains(node))
+    return {"cluster " + cluster + " has no node '" + node + "'; its nodes: " + listed(nodes), true};
+  const std::string key = keys.drained(node);
+  if (end) return {"", false, EtcdOperation::erase(key), node + " takes cameras again"};
+  return {"", false, EtcdOperation::put(key, R"({"schema":1})"),
+          node + " is drained: its cameras go to nodes that have room"};
+}
+
+ClusterChange move_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& camera,
+                          const std::string& node) {
+  const ClusterKeys keys(cluster);
+  if (!read_plan(mirror, keys).cameras.contains(camera)) {
+    return {"cluster " + cluster + " has no camera '" + camera + "'; `campipe cluster status` lists them", true};
   }
-  const std::string key = cluster->keys.drained(node);
-  if (end) return change(*cluster, EtcdOperation::erase(key), node + " takes cameras again");
-  return change(*cluster, EtcdOperation::put(key, R"({"schema":1})"),
-                node + " is drained: its cameras go to nodes that have room");
+  const std::string key = keys.wanted(camera);
+  if (node.empty()) return {"", false, EtcdOperation::erase(key), camera + " may be on any node"};
+  const auto nodes = nodes_of(mirror, keys, true);
+  if (!nodes.contains(node)) return {"node '" + node + "' is not there; nodes that are: " + listed(nodes)};
+  const nlohmann::json wanted{{"schema", 1}, {"node", node}};
+  return {"", false, EtcdOperation::put(key, wanted.dump()), camera + " is wanted on " + node};
+}
+
+int run_cluster_drain(const std::string& config, const std::string& node, bool end) {
+  return run_change(config,
+                    [&](const auto& mirror, const auto& cluster) { return drain_change(mirror, cluster, node, end); });
 }
 
 int run_cluster_move(const std::string& config, const std::string& camera, const std::string& node) {
-  auto cluster = open_cluster(config);
-  if (!cluster) return cluster_usage_error;
-  const EtcdMirror mirror = read_cluster(*cluster);
-  const StoredPlan plan = read_plan(mirror, cluster->keys);
-  if (!plan.cameras.contains(camera)) {
-    std::cerr << "cluster " << cluster->config().name << " has no camera '" << camera
-              << "'; `campipe cluster status` lists them\n";
-    return cluster_usage_error;
-  }
-  const std::string key = cluster->keys.wanted(camera);
-  if (node.empty()) return change(*cluster, EtcdOperation::erase(key), camera + " may be on any node");
-  const auto nodes = nodes_of(mirror, cluster->keys, true);
-  if (!nodes.contains(node)) {
-    std::cerr << "node '" << node << "' is not there; nodes that are: " << listed(nodes) << '\n';
-    return cluster_usage_error;
-  }
-  const nlohmann::json wanted{{"schema", 1}, {"node", node}};
-  return change(*cluster, EtcdOperation::put(key, wanted.dump()), camera + " is wanted on " + node);
+  return run_change(
+      config, [&](const auto& mirror, const auto& cluster) { return move_change(mirror, cluster, camera, node); });
 }
 
 }  // namespace campipe

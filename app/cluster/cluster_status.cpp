@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "app/cluster/cluster_access.h"
 #include "app/cluster/election.h"
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
-#include "app/cluster/plan_store.h"
-#include "app/cluster/rig_store.h"
+#include "app/control/json_fields.h"
 #include "core/printable.h"
 
 namespace campipe {
@@ -49,39 +50,30 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
-json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::optional<bool> full) {
-  const StoredPlan plan = read_plan(mirror, keys);
-  const StoredRig rig = read_rig(mirror, keys);
+ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, const StoredPlan& plan,
+                           const StoredRig& rig) {
+  ClusterState state;
   const auto planner = elected_planner(mirror, keys);
-  json status{{"planner", planner ? planner->node : ""},
-              {"rig", {{"revision", rig.revision}, {"problem", rig.problem}}},
-              {"etcd", {{"full", full ? json(*full) : json()}}},
-              {"nodes", json::object()},
-              {"cameras", json::object()}};
+  if (planner) state.planner = planner->node;
+  state.rig = {rig.revision, rig.problem};
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
     const std::string node(name);
-    json& shown = status["nodes"][node] = {{"here", true}, {"cameras", 0}};
     const auto offer = read_offer(node, value.value);
-    shown["draining"] = mirror.find(keys.drained(node)) != nullptr;
-    shown["usable"] = !offer || !offer->draining;  // else it has the newest rig, and cannot use it
-    shown["address"] = offer ? offer->address : "";
-    shown["version"] = offer ? offer->version : "newer than this campipe";
-    shown["labels"] = offer ? json(offer->labels) : json::object();
-    shown["capacity"] = offer ? json(offer->capacity) : json::object();
+    ClusterState::Node& shown = state.nodes[node];
+    shown.here = true;
+    shown.draining = mirror.find(keys.drained(node)) != nullptr;
+    shown.version = offer ? offer->version : "newer than this campipe";
+    if (!offer) return;
+    shown.usable = !offer->draining;
+    shown.address = offer->address;
+    shown.labels = offer->labels;
+    shown.capacity = offer->capacity;
   });
   for (const auto& [camera, stored] : plan.cameras) {
     const CameraAssignment& assignment = stored.assignment;
-    status["cameras"][camera] = {{"node", assignment.node},
-                                 {"home", assignment.home},
-                                 {"reason", assignment.reason},
-                                 {"kept_by", ""},
-                                 {"wanted", wanted_node(mirror.find(keys.wanted(camera)))}};
-    if (assignment.node.empty()) continue;
-    json& node = status["nodes"][assignment.node];
-    if (node.is_null()) {
-      node = {{"here", false}, {"cameras", 0}, {"draining", false}, {"usable", true}, {"address", ""}, {"version", ""}};
-    }
-    node["cameras"] = node["cameras"].get<int>() + 1;
+    state.cameras[camera] = {assignment.node, assignment.home, assignment.reason,
+                             wanted_node(mirror.find(keys.wanted(camera)))};
+    if (!assignment.node.empty()) ++state.nodes[assignment.node].cameras;
   }
   mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue& value) {
     const std::string node(name.substr(0, name.find('/')));
@@ -90,37 +82,29 @@ json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::opti
     json of = json::parse(value.value, nullptr, false);
     std::string fence;
     if (take_schema(of) && take(of, "fence", fence) && fence == text_of(known->second.fence))
-      status["cameras"][known->first]["kept_by"] = node;
+      state.cameras[known->first].kept_by = node;
   });
-  return status;
+  return state;
 }
 
-std::string cluster_tables(const json& status) {
+std::string cluster_tables(const ClusterState& state) {
   std::vector<std::vector<std::string>> nodes{{"NODE", "STATE", "CAMERAS", "ADDRESS", "VERSION"}};
-  for (const auto& [name, node] : status["nodes"].items()) {
-    std::string state = !node["here"].get<bool>() ? "away" : node["draining"].get<bool>() ? "draining" : "here";
-    if (status["planner"] == name) state += ", plans";
-    if (!node["usable"].get<bool>()) state += ", cannot use the rig: see its log";
-    nodes.push_back({printable(name), state, std::to_string(node["cameras"].get<int>()),
-                     printable(node["address"].get<std::string>()), printable(node["version"].get<std::string>())});
+  for (const auto& [name, node] : state.nodes) {
+    std::string shown = !node.here ? "away" : node.draining ? "draining" : "here";
+    if (state.planner == name) shown += ", plans";
+    if (!node.usable) shown += ", cannot use the rig: see its log";
+    nodes.push_back(
+        {printable(name), shown, std::to_string(node.cameras), printable(node.address), printable(node.version)});
   }
   std::vector<std::vector<std::string>> cameras{{"CAMERA", "NODE", "NOTE"}};
-  for (const auto& [name, camera] : status["cameras"].items()) {
-    const std::string node = camera["node"];
-    const std::string home = camera["home"];
-    const std::string wanted = camera["wanted"];
-    const std::string kept_by = camera["kept_by"];
-    std::string note = camera["reason"];
-    if (!kept_by.empty()) note = node + " has not begun to record it: it goes on on " + kept_by;
-    if (note.empty() && !wanted.empty() && wanted != node) note = "is wanted on " + wanted;
-    if (note.empty() && !home.empty()) note = "its home is " + home;
-    cameras.push_back({printable(name), node.empty() ? "none" : printable(node), printable(note)});
+  for (const auto& [name, camera] : state.cameras) {
+    const std::string node = camera.node.empty() ? "none" : printable(camera.node);
+    cameras.push_back({printable(name), node, printable(note_of(camera))});
   }
   std::string text = table(nodes) + '\n' + table(cameras);
-  const std::string problem = status["rig"]["problem"];
-  if (!problem.empty()) text += '\n' + printable(problem) + '\n';
-  if (status["etcd"]["full"] == true) text += '\n' + std::string(etcd_is_full) + '\n';
-  if (status["rig"]["revision"] == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
+  if (!state.rig.problem.empty()) text += '\n' + printable(state.rig.problem) + '\n';
+  if (state.etcd.full == true) text += '\n' + std::string(etcd_is_full) + '\n';
+  if (state.rig.revision == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
   return text;
 }
 
@@ -129,12 +113,15 @@ int run_cluster_status(const std::string& config, bool as_json) {
   if (!cluster) return cluster_usage_error;
   const EtcdMirror mirror = read_cluster(*cluster);
   const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask
-  json status = cluster_status(mirror, cluster->keys, full ? std::optional(*full) : std::nullopt);
-  status["cluster"] = cluster->config().name;
+  ClusterState state =
+      cluster_state(mirror, cluster->keys, read_plan(mirror, cluster->keys), read_rig(mirror, cluster->keys));
+  state.cluster = cluster->config().name;
+  state.node = node_name(cluster->config());
+  state.etcd = {true, full ? std::optional(*full) : std::nullopt, std::nullopt};
   if (as_json) {
-    std::cout << status.dump(2) << '\n';
+    std::cout << write_json(state).dump(2) << '\n';
   } else {
-    std::cout << cluster_tables(status);
+    std::cout << cluster_tables(state);
   }
   return 0;
 }

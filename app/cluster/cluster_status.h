@@ -1,19 +1,21 @@
-// `campipe cluster status`: nodes, and which node each camera is assigned to.
+// `campipe cluster status`: nodes, and which node each camera is assigned to. The API and the page show the same.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/etcd_mirror.h"
+#include "app/cluster/plan_store.h"
+#include "app/cluster/rig_store.h"
+#include "app/control/cluster_state.h"
 
 namespace campipe {
 
-// As --json prints it. `full`: whether etcd has raised NOSPACE, where it says so.
-nlohmann::json cluster_status(const EtcdMirror& mirror, const ClusterKeys& keys, std::optional<bool> full);
-// The same as tables.
-std::string cluster_tables(const nlohmann::json& status);
+// What the keys say: all but the cluster's name, who looks, and how etcd is. `plan` and `rig`: of the same mirror.
+ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, const StoredPlan& plan,
+                           const StoredRig& rig);
+// For people.
+std::string cluster_tables(const ClusterState& state);
 
 // Returns the exit status.
 int run_cluster_status(const std::string& config, bool json);

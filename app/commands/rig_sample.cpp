@@ -158,6 +158,21 @@ GpuSample parse_gpu(const nlohmann::json& json) {
           known_number(json, "memory_used_mib"), known_number(json, "memory_mib")};
 }
 
+ClusterSample parse_cluster(const nlohmann::json& json) {
+  ClusterSample cluster{.name = text_of(json, "cluster"),
+                        .node = text_of(json, "node"),
+                        .planner = text_of(json, "planner"),
+                        .problem = text_of(object_of(json, "etcd"), "problem")};
+  const auto nodes = object_of(json, "nodes");
+  cluster.nodes = static_cast<unsigned>(nodes.size());
+  for (const auto& node : nodes) cluster.here += node.is_object() && node.value("here", false) ? 1 : 0;
+  const auto cameras = object_of(json, "cameras");
+  cluster.cameras = static_cast<unsigned>(cameras.size());
+  for (const auto& camera : cameras) cluster.without_node += text_of(camera, "node").empty() ? 1 : 0;
+  if (cluster.problem.empty()) cluster.problem = text_of(object_of(json, "rig"), "problem");
+  return cluster;
+}
+
 double per_second(std::uint64_t now, std::uint64_t before, double seconds) {
   return now > before ? static_cast<double>(now - before) / seconds : 0;
 }
@@ -184,6 +199,7 @@ RigSample parse_status(const std::string& text) {
     for (const auto& [order, name] : names) add_camera(sample, name, json["cameras"][name]);
     for (const auto& process : array_of(json, "processes")) sample.processes.push_back(parse_process(process));
     for (const auto& gpu : array_of(json, "gpus")) sample.gpus.push_back(parse_gpu(gpu));
+    if (json.contains("cluster")) sample.cluster = parse_cluster(object_of(json, "cluster"));
     return sample;
   } catch (const nlohmann::json::exception&) {
     throw Error("that is no status of a campipe: is another program at this address, or another version?");

@@ -89,6 +89,18 @@ struct GpuSample {
   std::optional<double> memory_mib = {};
 };
 
+// The cluster that the rig is a node of.
+struct ClusterSample {
+  std::string name;
+  std::string node;  // this one
+  std::string planner;
+  unsigned nodes = 0;
+  unsigned here = 0;  // of them
+  unsigned cameras = 0;
+  unsigned without_node = 0;  // of them
+  std::string problem;
+};
+
 struct RigSample {
   double uptime_s = 0;
   std::string version;
@@ -97,6 +109,7 @@ struct RigSample {
   std::vector<StreamSample> streams;  // a camera's outputs behind it
   std::vector<ProcessSample> processes;
   std::vector<GpuSample> gpus;
+  std::optional<ClusterSample> cluster = {};
 };
 
 // Throws Error for what is no status of a campipe.

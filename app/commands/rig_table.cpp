@@ -252,6 +252,18 @@ StyledLine summary_line(const RigSample& rig) {
   return line;
 }
 
+StyledLine cluster_line(const ClusterSample& cluster) {
+  StyledLine line;
+  line.add(fmt::format("node {} of cluster {}: ", cluster.node, cluster.name))
+      .add(fmt::format("{} of {} nodes here", cluster.here, cluster.nodes),
+           cluster.here < cluster.nodes ? Look::warning : Look::plain)
+      .add(fmt::format(", {} cameras", cluster.cameras));
+  if (cluster.without_node > 0) line.add(fmt::format(", {} without a node", cluster.without_node), Look::bad);
+  line.add(cluster.planner.empty() ? ", nobody plans" : ", " + cluster.planner + " plans");
+  if (!cluster.problem.empty()) line.add("; " + cluster.problem, Look::bad);
+  return line;
+}
+
 std::vector<StyledLine> stream_details(const StreamSample& s) {
   std::vector<StyledLine> lines;
   lines.emplace_back()

@@ -30,6 +30,7 @@ StyledLine gpu_line(const GpuSample& gpu);
 // Who it is and how long it runs; and all cameras and processes in one line.
 StyledLine rig_line(const RigSample& rig);
 StyledLine summary_line(const RigSample& rig);
+StyledLine cluster_line(const ClusterSample& cluster);
 // All that is known of one stream, in a few lines.
 std::vector<StyledLine> stream_details(const StreamSample& stream);
 

@@ -76,7 +76,9 @@ int run_status(const ApiAddress& address, bool json) {
   client.wait({}, Clock::now() + between_samples);
   history.add(fetch_sample(client));
   const RigSample rig = history.newest();
-  std::vector<StyledLine> lines{rig_line(rig), summary_line(rig), {}};
+  std::vector<StyledLine> lines{rig_line(rig), summary_line(rig)};
+  if (rig.cluster) lines.push_back(cluster_line(*rig.cluster));
+  lines.emplace_back();
   for (const auto& line : stream_table(rig.streams, wide)) lines.push_back(line);
   lines.emplace_back();
   for (const auto& line : process_table(rig.processes)) lines.push_back(line);

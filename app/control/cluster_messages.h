@@ -1,6 +1,6 @@
 // Between the supervisor and the process of a rig that is a node of a cluster (app/cluster/cluster_process.h): messages
 // as in app/control/messages.h. The supervisor says what the node has and what cameras take; the process says which
-// cameras the node has to run, and for how long it may be certain of that.
+// cameras the node has to run, for how long it may be certain of that, and how the cluster is.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "app/config/config.h"
+#include "app/control/cluster_state.h"
 #include "app/control/json_fields.h"
 #include "app/control/message_parts.h"
+#include "app/control/requests.h"
 
 namespace campipe {
 
@@ -20,11 +22,6 @@ template <>
 struct JsonOf<ClusterConfig> {
   static nlohmann::json write(const ClusterConfig& cluster) { return to_json(cluster); }
   static ClusterConfig read(const nlohmann::json& from) { return cluster_from_json(from); }
-};
-template <>
-struct JsonOf<std::map<std::string, double>> {
-  static nlohmann::json write(const std::map<std::string, double>& amounts) { return amounts; }
-  static std::map<std::string, double> read(const nlohmann::json& from) { return from; }
 };
 
 namespace messages {
@@ -99,7 +96,9 @@ struct LeaveCluster : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, LeaveCluster>;
+// What somebody asks of it through this node (DrainNode, MoveToNode) is answered by an Answer with the same number.
+using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, DrainNode, MoveToNode,
+                              LeaveCluster>;
 
 // ---- From it
 
@@ -141,7 +140,14 @@ struct NodeNameTaken {
   static void fields(auto& m, auto&& f) { f("reason", m.reason); }
 };
 
-using FromCluster = MessageList<ClusterRigWritten, ClusterDuties, ClusterLease, NodeNameTaken>;
+// It is another one than before.
+struct ClusterSeen {
+  static constexpr std::string_view type = "seen";
+  ClusterState state;
+  static void fields(auto& m, auto&& f) { f("state", m.state); }
+};
+
+using FromCluster = MessageList<ClusterRigWritten, ClusterDuties, ClusterLease, NodeNameTaken, ClusterSeen, Answer>;
 
 }  // namespace messages
 }  // namespace campipe

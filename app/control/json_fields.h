@@ -7,13 +7,14 @@
 //   };
 //
 // write_json() makes an object of them; read_json() takes one apart. Fields may be booleans, integers, numbers,
-// strings, enumerations and ids (travel as their number), optionals (null), vectors, JSON as it is, structs with
-// fields, and types with a JsonOf. Reading is strict: a field that is missing, of another type, or out of its type's
-// range is a BadJson. Keys that are not listed are ignored.
+// strings, enumerations and ids (travel as their number), optionals (null), vectors, maps by text (objects), JSON as it
+// is, structs with fields, and types with a JsonOf. Reading is strict: a field that is missing, of another type, or out
+// of its type's range is a BadJson. Keys that are not listed are ignored.
 #pragma once
 
 #include <cmath>
 #include <concepts>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -98,6 +99,10 @@ template <typename T>
 inline constexpr bool is_vector = false;
 template <typename T>
 inline constexpr bool is_vector<std::vector<T>> = true;
+template <typename T>
+inline constexpr bool is_text_map = false;
+template <typename T>
+inline constexpr bool is_text_map<std::map<std::string, T>> = true;
 
 template <typename T>
 nlohmann::json write_json(const T& value) {
@@ -111,6 +116,10 @@ nlohmann::json write_json(const T& value) {
     nlohmann::json array = nlohmann::json::array();
     for (const auto& element : value) array.push_back(write_json(element));
     return array;
+  } else if constexpr (is_text_map<T>) {
+    nlohmann::json object = nlohmann::json::object();
+    for (const auto& [key, element] : value) object[key] = write_json(element);
+    return object;
   } else if constexpr (std::is_enum_v<T>) {
     return static_cast<std::underlying_type_t<T>>(value);
   } else if constexpr (is_id<T>) {
@@ -141,6 +150,10 @@ void read_json(nlohmann::json& from, T& value, const JsonPath& path = {}) {
     value.clear();
     value.reserve(from.size());
     for (std::size_t i = 0; i < from.size(); ++i) read_json(from[i], value.emplace_back(), {&path, {}, i});
+  } else if constexpr (is_text_map<T>) {
+    if (!from.is_object()) path.fail("must be an object");
+    value.clear();
+    for (auto& [key, element] : from.items()) read_json(element, value[key], {&path, key});
   } else if constexpr (std::is_enum_v<T>) {
     std::underlying_type_t<T> number{};
     read_json(from, number, path);

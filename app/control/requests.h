@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,7 +36,7 @@ struct Reload {
   static void fields(auto& m, auto&& f) { f("request", m.request); }
 };
 
-// The only message of a process whose body may be large. Mosaics and groups have what a camera has.
+// The only request whose body may be large. Mosaics and groups have what a camera has.
 struct PutCamera {
   static constexpr std::string_view type = "put_camera";
   std::uint64_t request = 0;
@@ -96,10 +97,28 @@ struct MoveCamera {
   }
 };
 
+// Of the cluster that the rig is a node of: a node gives up its cameras and takes none; `end`: it takes them again.
+struct DrainNode {
+  static constexpr std::string_view type = "drain_node";
+  std::uint64_t request = 0;
+  std::string node;
+  bool end = false;
+  static void fields(auto& m, auto&& f) { f("request", m.request), f("node", m.node), f("end", m.end); }
+};
+
+// Likewise: a camera is to run on that node. Nothing: any.
+struct MoveToNode {
+  static constexpr std::string_view type = "move_to_node";
+  std::uint64_t request = 0;
+  std::string camera;
+  std::optional<std::string> node;
+  static void fields(auto& m, auto&& f) { f("request", m.request), f("camera", m.camera), f("node", m.node); }
+};
+
 // Changes of the configuration, which the supervisor makes one after the other.
 using ConfigChange =
     std::variant<Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
-using Request = std::variant<SetRecording, MoveCamera, Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic,
-                             RemoveMosaic, PutGroup, RemoveGroup>;
+using Request = std::variant<SetRecording, MoveCamera, DrainNode, MoveToNode, Reload, PutCamera, RemoveCamera,
+                             EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
 
 }  // namespace campipe::messages

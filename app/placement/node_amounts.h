@@ -4,8 +4,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "app/placement/mosaic_units.h"
 #include "app/placement/rig_needs.h"
 
 namespace campipe {
@@ -21,5 +23,22 @@ NodeAmounts node_capacity(const Machine& machine, const MachineCosts& costs);
 // that is not known counts as 1080p. `loaded`: the rig, with that camera first, and of a mosaic with what it shows.
 std::vector<NodeAmounts> camera_ways(const LoadedConfig& loaded, const Machine& machine, const MachineCosts& costs,
                                      const KnownStreams& streams);
+
+// Calls `look` with each camera of the rig, as a rig that has it alone; of a mosaic, with what it shows behind it.
+template <typename Look>
+void each_camera_alone(LoadedConfig loaded, const Look& look) {
+  const std::vector<CameraConfig> cameras = std::move(loaded.rig.cameras);
+  const std::vector<GpuPlaces> places = std::move(loaded.gpu_places);
+  for (std::size_t number = 0; number < cameras.size(); ++number) {
+    loaded.rig.cameras = {cameras[number]};
+    loaded.gpu_places = {places.at(number)};
+    for (std::size_t other = 0; other < cameras.size(); ++other) {
+      if (!shows(cameras[number], cameras[other].name)) continue;
+      loaded.rig.cameras.push_back(cameras[other]);
+      loaded.gpu_places.push_back(places.at(other));
+    }
+    look(std::as_const(loaded));
+  }
+}
 
 }  // namespace campipe

@@ -185,24 +185,14 @@ void ClusterRig::take(LoadedConfig loaded) {
   cameras_.clear();
   failed_.clear();
   needs_.emplace();
-  const std::vector<CameraConfig> cameras = std::move(loaded.rig.cameras);
-  const std::vector<GpuPlaces> places = std::move(loaded.gpu_places);
-  std::map<std::string, std::string> units = mosaic_units(cameras);
-  LoadedConfig& one = loaded;  // with one camera after the other, and those that it shows
-  for (std::size_t number = 0; number < cameras.size(); ++number) {
-    const CameraConfig& config = cameras[number];
-    one.rig.cameras = {config};
-    one.gpu_places = {places.at(number)};
+  std::map<std::string, std::string> units = mosaic_units(loaded.rig.cameras);
+  each_camera_alone(std::move(loaded), [&](const LoadedConfig& one) {
+    const CameraConfig& config = one.rig.cameras.front();
     const std::vector<ConfigError> errors = check_gpus(one, rig_.machine);
     cameras_[config.name] = {config, errors.empty() ? "" : errors.front().message};
-    for (std::size_t other = 0; other < cameras.size(); ++other) {
-      if (!shows(config, cameras[other].name)) continue;
-      one.rig.cameras.push_back(cameras[other]);
-      one.gpu_places.push_back(places.at(other));
-    }
     needs_->cameras.push_back(
         {config.name, config.priority, camera_ways(one, rig_.machine, rig_.costs, rig_.streams), units[config.name]});
-  }
+  });
   spdlog::info("the cluster's rig has {} cameras", cameras_.size());
   processes_.send_to_all(ProcessKind::cluster, *needs_);
 }

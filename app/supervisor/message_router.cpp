@@ -25,6 +25,9 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
   if (message.incomplete && messages::is_put(message.type)) {  // who asked is not answered
     return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): a request was lost");
   }
+  if (message.incomplete && message.type == messages::ClusterSeen::type) {  // the next one tells as much
+    return spdlog::error("out of descriptors (LimitNOFILE, ulimit -n): how the cluster is was lost");
+  }
   shorten_texts(message);
   const auto take = [&](auto& read, auto&... fds) { receive(by, message, read, fds...); };
   switch (by.kind) {
@@ -37,7 +40,13 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
     case ProcessKind::publisher:
       return dispatch(messages::FromPublisher(), message, take);
     case ProcessKind::cluster:
-      return dispatch(messages::FromCluster(), message, [this](auto& read) { cluster_.on(read); });
+      return dispatch(messages::FromCluster(), message, [this](auto& read) {
+        if constexpr (requires { cluster_control_.on(read); }) {
+          cluster_control_.on(read);
+        } else {
+          cluster_.on(read);
+        }
+      });
   }
 }
 
@@ -244,6 +253,8 @@ void MessageRouter::on_request(const ManagedProcess& by, messages::Request reque
       config_.ask(std::move(asked), by.child->pid());
     } else if constexpr (std::is_same_v<M, messages::MoveCamera>) {
       moves_.begin(asked, by.child->pid());
+    } else if constexpr (requires { cluster_control_.ask(asked, 0); }) {
+      cluster_control_.ask(std::move(asked), by.child->pid());
     } else {
       config_.answer(by.child->pid(), asked.request, [&] { return answer_to(asked, roster_); });
     }

@@ -5,6 +5,7 @@
 
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
+#include "app/supervisor/cluster_control.h"
 #include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/message_checks.h"
@@ -16,7 +17,8 @@ namespace campipe {
 class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
-                CameraRoster& roster, ConfigChanges& config, Moves& moves, ClusterRig& cluster)
+                CameraRoster& roster, ConfigChanges& config, Moves& moves, ClusterRig& cluster,
+                ClusterControl& cluster_control)
       : rig_(rig),
         processes_(processes),
         lifecycle_(lifecycle),
@@ -24,7 +26,8 @@ class MessageRouter {
         roster_(roster),
         config_(config),
         moves_(moves),
-        cluster_(cluster) {}
+        cluster_(cluster),
+        cluster_control_(cluster_control) {}
 
   // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
@@ -77,6 +80,7 @@ class MessageRouter {
   ConfigChanges& config_;
   Moves& moves_;
   ClusterRig& cluster_;
+  ClusterControl& cluster_control_;
 };
 
 }  // namespace campipe

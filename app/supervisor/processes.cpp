@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/control/child_environment.h"
+#include "app/control/cluster_messages.h"
 #include "app/placement/plan.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
@@ -61,6 +62,11 @@ std::string shown(const Message& message) {
   std::string text = message.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > longest_shown) text.replace(longest_shown, std::string::npos, "…");
   return printable(redact_urls(text));
+}
+
+// The only message of a process whose body may be large.
+std::string_view large_message_of(ProcessKind kind) {
+  return kind == ProcessKind::cluster ? messages::ClusterSeen::type : messages::PutCamera::type;
 }
 
 }  // namespace
@@ -227,7 +233,7 @@ void Processes::read_messages(ManagedProcess& process, std::size_t most, std::si
   std::optional<Message> message;
   try {
     for (std::size_t read = 0; most > 0 && read < bytes; --most) {
-      message = process.child->channel().receive(messages::PutCamera::type);
+      message = process.child->channel().receive(large_message_of(process.kind));
       if (!message) return;
       read += message->size;
       events_.on_message(process, *message);

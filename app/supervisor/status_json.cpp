@@ -144,6 +144,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     if (camera.takes_part()) json["graph"] = graphs_.make(camera, cameras);
     status["cameras"][camera.name()] = std::move(json);
   }
+  if (!rig.cluster.is_null()) status["cluster"] = rig.cluster;
   if (!rig.lost_gpus.empty()) status["lost_gpus"] = rig.lost_gpus;
   for (const ProcessStatus& process : rig.processes) status["processes"].push_back(process_json(process));
   return status;

@@ -36,6 +36,7 @@ struct RigStatus {
   std::vector<ProcessStatus> processes;
   nlohmann::json lost_gpus;  // LostGpus::status()
   nlohmann::json resources;  // what the rig takes of the machine: uses_json()
+  nlohmann::json cluster;    // ClusterControl::status()
 };
 
 // Used by the supervisor's thread, about once a second.

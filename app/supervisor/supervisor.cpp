@@ -167,6 +167,7 @@ void Supervisor::tick() {
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
   guard_.run("follow the cluster", [this] { cluster_.follow(); });
+  guard_.run("follow what the cluster was asked", [this] { cluster_control_.follow(); });
   guard_.run("take away a camera", [this] { roster_.settle_retiring(); });
   guard_.run("end masters without cameras", [this] { roster_.end_unneeded_quarantines(); });
   guard_.run("compare needs with the machine", [this] { roster_.follow_admission(); });
@@ -210,7 +211,8 @@ void Supervisor::send_status() {
                       rig_.phase == RunPhase::running ? "running" : "draining",
                       accounts_.process_status(),
                       lost_gpus_.status(),
-                      uses_json(roster_.taken())};
+                      uses_json(roster_.taken()),
+                      cluster_control_.status()};
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (const Output& output : camera.outputs)

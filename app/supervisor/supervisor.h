@@ -14,6 +14,7 @@
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/camera_setup.h"
+#include "app/supervisor/cluster_control.h"
 #include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/crash_attribution.h"
@@ -33,7 +34,7 @@
 
 namespace campipe {
 
-// Of the parts each has references only to those before it (23 fields, as it owns them all).
+// Of the parts each has references only to those before it (24 fields, as it owns them all).
 class Supervisor {
  public:
   // `signals`: is used until the supervisor is gone.
@@ -95,7 +96,11 @@ class Supervisor {
   Relocations relocations_{rig_, processes_, lifecycle_, setup_, roster_, moves_};
   LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, log_.write_fd()};
   ClusterRig cluster_{rig_, processes_, roster_, log_.write_fd(), [this](const std::string& why) { refuse(why); }};
-  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_, cluster_};
+  ClusterControl cluster_control_{rig_, processes_,
+                                  [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
+                                    changes_.answer(asker, request, [&] { return answer; });
+                                  }};
+  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_, cluster_, cluster_control_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
 

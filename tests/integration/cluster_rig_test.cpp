@@ -129,8 +129,11 @@ TEST_F(ClusterRig, AWrongMessageEndsTheClustersProcessAlone) {
   EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a rig in a file that it was not given"));
   const json duty{{"camera", "c0"}, {"fence", "/../../c0"}};
   ASSERT_TRUE(send(next, "duties", {{"cameras", json::array({duty})}}));
-  rig.successor_of("cluster", next);
+  const pid_t last = rig.successor_of("cluster", next);
   EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a fence that is none"));
+  ASSERT_TRUE(send(last, "answer", {{"status", 200}, {"body", json::object()}, {"request", 1}}));
+  rig.successor_of("cluster", last);
+  EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent an answer to what nobody has asked"));
   EXPECT_EQ(rig.pid_of("worker 0"), worker);
   EXPECT_EQ(assigned_to("a"), all_cameras);
   end("a");

@@ -26,6 +26,13 @@ inline Names without(const Names& all, const Names& others) {
   return left;
 }
 
+// A part that only a rig has that is a node of a cluster.
+inline bool is_of_a_cluster(const std::string& part) {
+  return part.starts_with("Cluster.") || part.starts_with("drainNode.") || part.starts_with("moveToNode.") ||
+         part.starts_with("Status.cluster") || part.find(" /cluster") != std::string::npos ||
+         part.starts_with("campipe_cluster_");
+}
+
 class DescribedApi {
  public:
   using json = nlohmann::json;
@@ -55,10 +62,12 @@ class DescribedApi {
     return answer;
   }
 
-  // Of everything that is only looked at; what answers with this description is left out.
+  // Of everything that is only looked at, of a rig that is no node of a cluster; what answers with this description is
+  // left out.
   void call_all_gets(const std::string& camera) {
     for (const auto& [path, methods] : description_.at("paths").items()) {
-      if (methods.contains("get") && path != description_path) call("GET", path, camera);
+      if (!methods.contains("get") || path == description_path) continue;
+      call("GET", path, camera, "", path == "/cluster" ? 404 : 200);
     }
     seen_.insert(std::string("GET ") + description_path);
   }

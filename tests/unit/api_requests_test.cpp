@@ -10,6 +10,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 TEST_F(ApiTest, BadRequestsAreRefusedWithTheReason) {
@@ -38,6 +39,43 @@ TEST_F(ApiTest, BadRequestsAreRefusedWithTheReason) {
             "400 unknown parameter 'perist', did you mean 'persist'?");
   EXPECT_EQ(refusal("ann", "GET", "status", "", {{"x", ""}}), "400 unknown parameter 'x'");
   EXPECT_TRUE(asked_.is_null());
+}
+
+TEST_F(ApiTest, AClusterIsShownAsFarAsAUserSeesIt) {
+  const json all = told("ann", "cluster");
+  EXPECT_EQ(all, write_json(test::some_cluster()));
+  EXPECT_EQ(told("ann", "status").at("cluster"), all);
+  const json seen = told("ben", "cluster");
+  EXPECT_EQ(told("ben", "status").at("cluster"), seen);
+  EXPECT_EQ(seen.at("cameras").size(), 1U);
+  EXPECT_EQ(seen.at("cameras").at("dock").at("node"), "east");
+  EXPECT_EQ(seen.at("nodes").at("east").at("address"), "");
+  EXPECT_EQ(seen.at("nodes").at("east").at("cameras"), 2);
+
+  ClusterState trouble = test::some_cluster();
+  trouble.etcd.problem = "https://10.0.0.1:2379 does not answer";
+  rig_.set_status({{"cameras", json::object()}, {"cluster", write_json(trouble)}});
+  EXPECT_EQ(told("ann", "cluster").at("etcd").at("problem"), *trouble.etcd.problem);
+  EXPECT_THAT(told("ben", "cluster").at("etcd").at("problem").get<std::string>(), Not(HasSubstr("10.0.0.1")));
+  rig_.set_status({{"cameras", json::object()}});
+  EXPECT_EQ(refusal("ann", "GET", "cluster"), "404 this rig is no node of a cluster");
+}
+
+TEST_F(ApiTest, ACameraIsMovedToANodeAndANodeDrained) {
+  EXPECT_EQ(refusal("ann", "POST", "cluster/drain", "{}"), "400 missing key 'node'");
+  EXPECT_EQ(refusal("ann", "POST", "cluster/drain", R"({"node": "east", "end": 1})"),
+            "400 'end' must be true or false");
+  EXPECT_EQ(refusal("ann", "POST", "cluster/move", R"({"camera": "dock", "node": 1})"), "400 'node' must be a text");
+  EXPECT_TRUE(asked_.is_null());
+  EXPECT_EQ(json::parse(call("ann", "POST", "cluster/drain", R"({"node": "east", "end": true})").body),
+            json({{"node", "east"}, {"draining", false}}));
+  EXPECT_EQ(asked_.at("type"), "drain_node");
+  EXPECT_EQ(asked_.at("end"), true);
+  for (const char* body : {R"({"camera": "dock", "node": null})", R"({"camera": "dock"})"}) {
+    EXPECT_EQ(call("ann", "POST", "cluster/move", body).status, 200);
+    EXPECT_EQ(asked_.at("type"), "move_to_node");
+    EXPECT_EQ(asked_.at("node"), nullptr);
+  }
 }
 
 // Of several values of a key one would count, and whoever reads the request may take it for another.

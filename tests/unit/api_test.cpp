@@ -55,6 +55,8 @@ std::string good_body(const json& operation) {
   const std::string id = operation.at("operationId");
   if (id.starts_with("put")) return R"({"config": {"source": "a.mp4"}, "persist": true})";
   if (id == "moveCamera") return R"({"worker": 1})";
+  if (id == "drainNode") return R"({"node": "east"})";
+  if (id == "moveToNode") return R"({"camera": "dock", "node": "east"})";
   if (id == "login") return R"({"user": "ann", "password": "hunter2"})";
   return "";
 }

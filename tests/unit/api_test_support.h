@@ -15,6 +15,7 @@
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/answers.h"
+#include "tests/unit/some_cluster.h"
 
 namespace campipe {
 
@@ -56,7 +57,8 @@ class ApiTest : public ::testing::Test {
          {"config", "rig.yaml"},
          {"cameras", {{"dock", camera_status("rtsp://u:hunter2@10.0.0.11/s")}, {"gate", camera_status("b.mp4")}}},
          {"processes", {{{"role", "publisher"}, {"pid", 2}}}},
-         {"gpus", json::array()}});
+         {"gpus", json::array()},
+         {"cluster", write_json(test::some_cluster())}});
     api_.tick();
   }
 
@@ -107,6 +109,12 @@ class ApiTest : public ::testing::Test {
   static messages::Answer done(const messages::SetRecording& asked) { return recording_answer(asked.on); }
   static messages::Answer done(const messages::EnableCamera& asked) { return enabled_answer(asked.on); }
   static messages::Answer done(const messages::MoveCamera& asked) { return moved_answer(asked.worker); }
+  static messages::Answer done(const messages::DrainNode& asked) {
+    return {200, {{"node", asked.node}, {"draining", !asked.end}}};
+  }
+  static messages::Answer done(const messages::MoveToNode& asked) {
+    return {200, {{"camera", asked.camera}, {"node", asked.node ? json(*asked.node) : json()}}};
+  }
   static messages::Answer done(const messages::PutCamera&) { return put_answer(false); }
   static messages::Answer done(const messages::RemoveCamera&) { return removed_answer(); }  // and as these, others
   static messages::Answer done(const messages::Reload&) { return reloaded_answer({.changed = {"dock"}}); }

@@ -4,6 +4,7 @@
 
 #include "app/cluster/assignment.h"
 #include "app/cluster/cluster_apply.h"
+#include "app/cluster/cluster_requests.h"
 #include "app/cluster/cluster_status.h"
 #include "app/cluster/node_offer.h"
 
@@ -30,7 +31,11 @@ class ClusterStatus : public testing::Test {
   void put_camera(const std::string& name, const CameraAssignment& assignment) {
     put(keys.generation(1) + name, write_assignment(assignment));
   }
-  std::string tables(bool full = false) const { return cluster_tables(cluster_status(mirror_, keys, full)); }
+  std::string tables(bool full = false) const {
+    ClusterState state = cluster_state(mirror_, keys, read_plan(mirror_, keys), read_rig(mirror_, keys));
+    state.etcd.full = full;
+    return cluster_tables(state);
+  }
 
   EtcdMirror mirror_;
   std::int64_t revision_ = 0;
@@ -84,7 +89,51 @@ TEST_F(ClusterStatus, ShowsThatACameraHasNotGoneOver) {
 TEST_F(ClusterStatus, SaysThatEtcdIsFullAndWhatToDo) {
   EXPECT_THAT(tables(true), testing::HasSubstr("\netcd is full (NOSPACE): the cluster cannot be changed"));
   EXPECT_THAT(tables(), testing::Not(testing::HasSubstr("NOSPACE")));
-  EXPECT_EQ(cluster_status(mirror_, keys, std::nullopt)["etcd"]["full"], nullptr) << "it does not say";
+}
+
+TEST_F(ClusterStatus, WhatIsAskedOfThePlanIsCheckedByWhatIsThere) {
+  put_node("west");
+  put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
+  put_camera("dock", {"north"});
+  const ClusterChange drain = drain_change(mirror_, "hall", "north", false);
+  EXPECT_EQ(drain.refusal, "") << "it is away, and may come back";
+  EXPECT_EQ(drain.operation.kind, EtcdOperation::Kind::put);
+  EXPECT_EQ(drain.operation.key, "/campipe/hall/drained/north");
+  EXPECT_EQ(drain.done, "north is drained: its cameras go to nodes that have room");
+  EXPECT_EQ(drain_change(mirror_, "hall", "west", true).operation.kind, EtcdOperation::Kind::erase);
+  const ClusterChange unknown = drain_change(mirror_, "hall", "south", false);
+  EXPECT_EQ(unknown.refusal, "cluster hall has no node 'south'; its nodes: north, west");
+  EXPECT_TRUE(unknown.is_unknown);
+
+  const ClusterChange move = move_change(mirror_, "hall", "dock", "west");
+  EXPECT_EQ(move.operation.key, "/campipe/hall/wanted/dock");
+  EXPECT_EQ(move.operation.value, R"({"node":"west","schema":1})");
+  EXPECT_EQ(move_change(mirror_, "hall", "dock", "").operation.kind, EtcdOperation::Kind::erase);
+  const ClusterChange away = move_change(mirror_, "hall", "dock", "north");
+  EXPECT_EQ(away.refusal, "node 'north' is not there; nodes that are: west");
+  EXPECT_FALSE(away.is_unknown);
+  EXPECT_TRUE(move_change(mirror_, "hall", "gate", "west").is_unknown);
+}
+
+TEST_F(ClusterStatus, CamerasThatNoNodeHasRoomForAreNamedBeforeTheyAreApplied) {
+  LoadedConfig loaded;
+  for (const char* name : {"dock", "gate", "off"}) {
+    CameraConfig& camera = loaded.rig.cameras.emplace_back();
+    camera.name = name;
+    camera.source.url = "test://pattern?width=640&height=480&rate=25";
+    camera.enabled = camera.name != "off";
+    loaded.gpu_places.emplace_back();
+  }
+  loaded.rig.cameras[0].priority = 60;
+  EXPECT_THAT(without_room(loaded, mirror_, keys), IsEmpty()) << "no node has come yet";
+  NodeOffer offer{"west", "1", "west:8443", "1.0"};
+  offer.capacity = {{"cores", 1e-3}, {"memory", 1e15}};
+  put(keys.node("west"), write_offer(offer));
+  EXPECT_THAT(without_room(loaded, mirror_, keys), ElementsAre(testing::StartsWith("dock: no node has room"),
+                                                               testing::StartsWith("gate: no node has room")));
+  offer.capacity["cores"] = 1000;
+  put(keys.node("west"), write_offer(offer));
+  EXPECT_THAT(without_room(loaded, mirror_, keys), IsEmpty());
 }
 
 TEST(RigDifference, NamesCamerasThatComeGoAndChange) {

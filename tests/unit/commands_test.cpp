@@ -10,9 +10,11 @@
 #include "app/commands/rig_sample.h"
 #include "app/commands/rig_table.h"
 #include "app/commands/top_view.h"
+#include "app/control/json_fields.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/text_columns.h"
+#include "tests/unit/some_cluster.h"
 
 namespace campipe::test {
 namespace {
@@ -76,6 +78,20 @@ TEST(ProcessTable, ShowsWhoWaitsForARestart) {
   const std::string table = text(process_table(parse_status(rig.dump()).processes));
   EXPECT_THAT(table, testing::ContainsRegex("master 1 +- .* 3  next in 4 s\n"));
   EXPECT_THAT(table, testing::ContainsRegex("worker 0 +7 .* 0\n"));
+}
+
+TEST(ClusterLine, SaysWhatIsWrongWithIt) {
+  auto rig = status(1, {{"dock", camera(10, 0)}});
+  EXPECT_FALSE(parse_status(rig.dump()).cluster);
+  rig["cluster"] = write_json(test::some_cluster());
+  EXPECT_EQ(text({cluster_line(*parse_status(rig.dump()).cluster)}),
+            "node east of cluster hall: 2 of 3 nodes here, 4 cameras, 1 without a node, east plans\n");
+  rig["cluster"]["planner"] = "";
+  rig["cluster"]["etcd"]["problem"] = "https://10.0.0.1:2379 does not answer";
+  EXPECT_THAT(text({cluster_line(*parse_status(rig.dump()).cluster)}),
+              HasSubstr(", nobody plans; https://10.0.0.1:2379 does not answer\n"));
+  rig["cluster"] = {{"nodes", {1, 2}}, {"cameras", "none"}};  // another version's
+  EXPECT_THAT(text({cluster_line(*parse_status(rig.dump()).cluster)}), HasSubstr("0 of 0 nodes here"));
 }
 
 TEST(RigSample, HasEveryOutputBehindItsCamera) {

@@ -59,7 +59,7 @@ const std::vector<Folder>& rooms() {
                                           {"master", {"rings", "control", "config"}},
                                           {"worker", {"rings", "control", "config"}},
                                           {"publisher", {"rings", "control", "config"}},
-                                          {"cluster", {"control", "config"}},
+                                          {"cluster", {"placement", "control", "config"}},
                                           {"commands", {"control", "config"}}};
   return all;
 }

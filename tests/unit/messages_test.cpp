@@ -12,6 +12,7 @@
 #include "app/control/load_messages.h"
 #include "app/control/message_dispatch.h"
 #include "app/probe/probe_messages.h"
+#include "tests/unit/some_cluster.h"
 
 namespace campipe {
 namespace {
@@ -107,6 +108,17 @@ TEST(Messages, CarryAllOfAPlacement) {
   EXPECT_EQ(back.gpu, placement.gpu);
   EXPECT_EQ(back.hardware_encoder, placement.hardware_encoder);
   EXPECT_EQ(back.encode_cores, placement.encode_cores);
+}
+
+TEST(Messages, CarryAllOfACluster) {
+  const messages::ClusterSeen seen{test::some_cluster()};
+  Message message = sent(seen);
+  EXPECT_EQ(read_message<messages::ClusterSeen>(message).state, seen.state);
+  json body = write_json(seen);
+  body["state"]["nodes"]["west"]["capacity"]["cores"] = "many";
+  EXPECT_THAT(refusal<messages::ClusterSeen>(body), HasSubstr("state.nodes.west.capacity.cores must be a number"));
+  body["state"]["nodes"] = json::array();
+  EXPECT_THAT(refusal<messages::ClusterSeen>(body), HasSubstr("state.nodes must be an object"));
 }
 
 TEST(Messages, NameThePlaceOfWhatIsWrong) {

@@ -7,11 +7,14 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <thread>
 
+#include "app/control/json_fields.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "tests/unit/peers.h"
+#include "tests/unit/some_cluster.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
@@ -35,6 +38,12 @@ nlohmann::json some_status() {
                "outputs": {"small": {"state": "running", "frames": {"encoded": 250}, "bytes": 99}}},
       "belt": {"state": "waiting", "frames": {"decoded": 0, "encoded": 0, "dropped": {}}}},
     "processes": [{"role": "worker 0", "pid": 7, "restarts": 1, "cpu_s": 3.25, "memory_mib": 2.0, "gpu": "cpu"}]})");
+}
+
+nlohmann::json status_of_a_node() {
+  nlohmann::json status = some_status();
+  status["cluster"] = write_json(some_cluster());
+  return status;
 }
 
 class MetricsTest : public testing::Test {
@@ -124,6 +133,31 @@ TEST_F(MetricsTest, TellsOfWhatDoesNotGoOn) {
   EXPECT_THAT(text, Not(HasSubstr("key"))) << "who reads metrics may not push there";
 }
 
+TEST_F(MetricsTest, ANodeSaysItsNameEverywhereAndHowItsClusterIs) {
+  rig_.set_status(status_of_a_node());
+  const std::string text = get("/metrics").body;
+  for (const char* line : {
+           "campipe_frames_total{node=\"east\",camera=\"dock\",output=\"main\",stage=\"encoded\"} 498\n",
+           "campipe_uptime_seconds{node=\"east\"} 12.5\n",
+           "campipe_cluster_nodes{node=\"east\",state=\"here\"} 1\n",
+           "campipe_cluster_nodes{node=\"east\",state=\"draining\"} 1\n",
+           "campipe_cluster_nodes{node=\"east\",state=\"away\"} 1\n",
+           "campipe_cluster_nodes{node=\"east\",state=\"unusable\"} 0\n",
+           "campipe_cluster_cameras{node=\"east\"} 2\n",
+           "campipe_cluster_cameras_unassigned{node=\"east\"} 1\n",
+           "campipe_cluster_etcd_up{node=\"east\"} 1\n",
+           "campipe_cluster_plans{node=\"east\"} 1\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(line.starts_with('#') || line.find("{node=\"east\"") != std::string::npos) << line;
+  }
+  rig_.set_status(some_status());
+  EXPECT_THAT(get("/metrics").body, Not(HasSubstr("node=")));
+}
+
 TEST_F(MetricsTest, AUserIsToldOfTheCamerasThatUserMaySee) {
   rig_.set_status(some_status());
   UserConfig user;
@@ -174,7 +208,7 @@ TEST_F(MetricsTest, PrometheusToolsFindNoFault) {
   rig_.set_status(some_status());
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "metrics").string();
-  MetricsInput input{some_status(), viewers_, {}, {{"GPU-1", "H200", 0.5, 0.25, 0, 1 << 20, 1 << 30}}};
+  MetricsInput input{status_of_a_node(), viewers_, {}, {{"GPU-1", "H200", 0.5, 0.25, 0, 1 << 20, 1 << 30}}};
   std::ofstream(file) << get("/metrics").body;
   EXPECT_EQ(Program({"sh", "-c", "promtool check metrics < " + file}).wait(), 0);
   std::ofstream(file) << metrics_text(input);
@@ -200,7 +234,7 @@ TEST_F(MetricsTest, WhatTheDashboardShowsIsThere) {
   }
   StreamMetrics stream;
   stream.name = "dock";
-  const std::string text = metrics_text({some_status(), viewers_, {stream}, {{"GPU-1", "H200", 0, 0, 0, 1, 2}}});
+  const std::string text = metrics_text({status_of_a_node(), viewers_, {stream}, {{"GPU-1", "H200", 0, 0, 0, 1, 2}}});
   const std::set<std::string> there = names_in(text);
   const std::set<std::string> shown = names_in(expressions);
   EXPECT_GT(shown.size(), 10);

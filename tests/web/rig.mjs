@@ -104,6 +104,41 @@ export class Rig {
   }
 }
 
+// One member, on free ports of this machine. Null: there is no etcd here.
+export class Etcd {
+  static async start() {
+    const etcd = new Etcd();
+    const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`);
+    etcd.url = client;
+    etcd.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-etcd-'));
+    const urls = ['--listen-client-urls', client, '--advertise-client-urls', client, '--listen-peer-urls', peer];
+    etcd.child = spawn(
+      'etcd',
+      [...urls, '--initial-advertise-peer-urls', peer, '--initial-cluster', `default=${peer}`, '--data-dir', etcd.folder],
+      {stdio: 'ignore'},
+    );
+    let missing = false;
+    etcd.child.on('error', () => {
+      missing = true;
+    });
+    await eventually('etcd answers', async () => {
+      if (missing) return true;
+      if (etcd.child.exitCode !== null) throw new Error('etcd ended');
+      try {
+        return (await fetch(`${client}/health`, {signal: AbortSignal.timeout(5000)})).ok;
+      } catch {
+        return false; // it is not there yet
+      }
+    });
+    return missing ? null : etcd;
+  }
+
+  async stop() {
+    if (this.child.exitCode === null) await endProcess(this.child);
+    fs.rmSync(this.folder, {recursive: true, force: true});
+  }
+}
+
 // tools/testcam: a camera by RTSP that can be taken away and comes back under the same address.
 export class TestCamera {
   static async start(port) {

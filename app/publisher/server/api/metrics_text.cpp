@@ -27,6 +27,9 @@ constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 
 // Families in the order in which they are first used.
 class Families {
  public:
+  // `common`: labels of everything.
+  explicit Families(Labels common) : common_(std::move(common)) {}
+
   void counter(const std::string& name, const char* help, const Labels& labels, double value) {
     add(name, help, MetricType::Counter, labels).counter.value = value;
   }
@@ -64,10 +67,13 @@ class Families {
       family = std::prev(families_.end());
     }
     ClientMetric& metric = family->metric.emplace_back();
-    for (const auto& [label, value] : labels) metric.label.push_back({label, value});
+    for (const Labels* part : std::initializer_list<const Labels*>{&common_, &labels}) {
+      for (const auto& [label, value] : *part) metric.label.push_back({label, value});
+    }
     return metric;
   }
 
+  Labels common_;
   std::vector<MetricFamily> families_;
 };
 
@@ -290,10 +296,43 @@ void add_gpus(Families& out, const std::vector<GpuUse>& gpus) {
   }
 }
 
+// The node's name: Prometheus's own label says where it was scraped, which is another place when the node moves.
+Labels labels_of_all(const json& status) {
+  const auto cluster = status.find("cluster");
+  if (cluster == status.end()) return {};
+  return {{"node", cluster->at("node").get<std::string>()}};
+}
+
+// As this node sees it: that all of them see the same is what an alert compares.
+void add_cluster(Families& out, const json& status) {
+  const auto found = status.find("cluster");
+  if (found == status.end()) return;
+  const json& cluster = *found;
+  std::map<std::string, int> nodes{{"here", 0}, {"away", 0}, {"draining", 0}, {"unusable", 0}};
+  for (const json& node : cluster.at("nodes")) {
+    const bool here = node.at("here");
+    const bool usable = node.at("usable");
+    const bool draining = node.at("draining");
+    ++nodes[!here ? "away" : !usable ? "unusable" : draining ? "draining" : "here"];
+  }
+  for (const auto& [state, count] : nodes) {
+    out.gauge("campipe_cluster_nodes", "Nodes of the cluster, by state.", {{"state", state}}, count);
+  }
+  const std::string own = cluster.at("node");
+  const json none{{"cameras", 0}};
+  out.gauge("campipe_cluster_cameras", "Cameras that are assigned to this node.", {},
+            cluster.at("nodes").value(own, none).at("cameras").get<double>());
+  const auto has_none = [](const json& camera) { return camera.at("node") == ""; };
+  out.gauge("campipe_cluster_cameras_unassigned", "Cameras of the cluster that have no node.", {},
+            static_cast<double>(std::ranges::count_if(cluster.at("cameras"), has_none)));
+  out.gauge("campipe_cluster_etcd_up", "1 while etcd answers.", {}, cluster.at("etcd").at("up").get<bool>() ? 1 : 0);
+  out.gauge("campipe_cluster_plans", "1 while this node plans.", {}, cluster.at("planner") == own ? 1 : 0);
+}
+
 }  // namespace
 
 std::string metrics_text(const MetricsInput& input) {
-  Families out;
+  Families out(labels_of_all(input.status));
   out.gauge("campipe_build_info", "1, with the version as a label.", {{"version", input.status.value("version", "")}},
             1);
   with_number(input.status, "uptime_s",
@@ -304,6 +343,7 @@ std::string metrics_text(const MetricsInput& input) {
   add_processes(out, input.status);
   add_lost_gpus(out, input.status);
   add_gpus(out, input.gpus);
+  add_cluster(out, input.status);
   return out.text();
 }
 

@@ -186,6 +186,30 @@ HttpAnswer reload(const ApiCall& call) {
   return ask(call, messages::Reload{});
 }
 
+HttpAnswer get_cluster(const ApiCall& call) {
+  check_parameters(call.request, nothing);
+  const auto cluster = call.api.status.cluster_of(call.request.identity);
+  if (!cluster) throw ApiError(404, "this rig is no node of a cluster");
+  return json_answer(200, *cluster);
+}
+
+HttpAnswer drain_node(const ApiCall& call) {
+  constexpr std::array<std::string_view, 2> keys{"node", "end"};
+  check_parameters(call.request, nothing);
+  const json body = read_body(call.request, keys);
+  return ask(call, messages::DrainNode{.node = read_string(body, "node"), .end = read_bool(body, "end", false)});
+}
+
+HttpAnswer move_to_node(const ApiCall& call) {
+  constexpr std::array<std::string_view, 2> keys{"camera", "node"};
+  check_parameters(call.request, nothing);
+  const json body = read_body(call.request, keys);
+  messages::MoveToNode asked;
+  asked.camera = read_string(body, "camera");
+  if (body.contains("node") && !body["node"].is_null()) asked.node = read_string(body, "node");
+  return ask(call, std::move(asked));
+}
+
 HttpAnswer get_recordings(const ApiCall& call) {
   constexpr std::array<std::string_view, 4> parameters{"camera", "from", "to", "limit"};
   check_parameters(call.request, parameters);
@@ -282,7 +306,9 @@ std::span<const ApiOperation> api_operations() {
       // It takes from what other cameras have.
       ApiOperation{"POST", "cameras/*/move", rig, administer, move_camera},
       ApiOperation{"GET", "cameras/*/history", camera, view, get_history},
-      ApiOperation{"POST", "reload", rig, administer, reload},
+      ApiOperation{"POST", "reload", rig, administer, reload}, ApiOperation{"GET", "cluster", rig, view, get_cluster},
+      ApiOperation{"POST", "cluster/drain", rig, administer, drain_node},
+      ApiOperation{"POST", "cluster/move", rig, administer, move_to_node},
       ApiOperation{"GET", "recordings", known, record, get_recordings},
       ApiOperation{"GET", "viewers", rig, administer, get_viewers},
       ApiOperation{"GET", "openapi.json", anyone, view, get_description},

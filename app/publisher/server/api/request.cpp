@@ -182,6 +182,14 @@ void hide_in_camera(json& camera) {
   *push = std::move(targets);
 }
 
+// Where nodes are reached, and what etcd's addresses are, is for administrators.
+void hide_in_cluster(json& cluster) {
+  for (json& node : cluster.at("nodes")) node["address"] = "";
+  json& etcd = cluster.at("etcd");
+  if (!etcd.at("problem").is_null())
+    etcd["problem"] = "etcd, or the cluster's plan, has a problem: an administrator sees which";
+}
+
 void check_known(const std::string& what, const std::string& name, std::span<const std::string_view> names) {
   if (std::ranges::find(names, name) != names.end()) return;
   throw ApiError(400, "unknown " + what + " '" + without_passwords(name) + "'" + suggestion(name, names));
@@ -296,6 +304,7 @@ json status_for_viewers(const json& status) {
     const auto address = shown["rtsp"].value("address", "");
     shown["rtsp"]["address"] = address.substr(std::min(address.rfind(':'), address.size()));
   }
+  if (shown.contains("cluster")) hide_in_cluster(shown["cluster"]);
   return for_viewers(shown);
 }
 

@@ -46,8 +46,8 @@ std::string parameter(const HttpRequest& request, const std::string& name, const
 nlohmann::json without_secrets(const nlohmann::json& json);
 
 // What those who do not administer the rig are shown of it. Of texts: URLs without what follows '?' and '#', names of
-// files without their folders. Of a status also: no ids of processes, of targets only the host, and of the addresses
-// that are listened at only the port.
+// files without their folders. Of a status also: no ids of processes, of targets only the host, of the addresses
+// that are listened at only the port, and of a cluster no addresses.
 nlohmann::json for_viewers(const nlohmann::json& json);
 // Of one camera in it: what is known of the places of its files is used, too.
 nlohmann::json camera_for_viewers(nlohmann::json camera);

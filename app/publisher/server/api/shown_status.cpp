@@ -51,6 +51,15 @@ void hide_displaced(json& status, const Identity& identity) {
   }
 }
 
+// Of a cluster's cameras, wherever they run.
+void hide_elsewhere(json& cluster, const Identity& identity) {
+  json seen = json::object();
+  for (auto& [name, camera] : cluster.at("cameras").items()) {
+    if (identity.may(Permission::view, name)) seen[name] = std::move(camera);
+  }
+  cluster["cameras"] = std::move(seen);
+}
+
 bool sees_all(const json& cameras, const Identity& identity) {
   const auto all = cameras.items();
   return std::all_of(all.begin(), all.end(),
@@ -97,13 +106,16 @@ std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity
   const std::lock_guard lock(mutex_);
   Shown& shown = newest_for(identity);
   const json& cameras = shown.status->at("cameras");
-  if (sees_all(cameras, identity)) {
+  const auto cluster = shown.status->find("cluster");
+  const bool sees_cluster = cluster == shown.status->end() || sees_all(cluster->at("cameras"), identity);
+  if (sees_cluster && sees_all(cameras, identity)) {
     if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
     return shown.text;
   }
   json seen = *shown.status;
   seen["cameras"] = seen_of(cameras, identity);
   hide_displaced(seen, identity);
+  if (seen.contains("cluster")) hide_elsewhere(seen["cluster"], identity);
   return std::make_shared<std::string>(json_text(seen));
 }
 
@@ -116,6 +128,15 @@ std::optional<json> ShownStatus::camera_of(const Identity& identity, const std::
   json camera = *found;
   hide_mosaics(camera, name, identity);
   return camera;
+}
+
+std::optional<json> ShownStatus::cluster_of(const Identity& identity) {
+  const auto newest = of(identity);
+  const auto found = newest->find("cluster");
+  if (found == newest->end()) return std::nullopt;
+  json cluster = *found;
+  hide_elsewhere(cluster, identity);
+  return cluster;
 }
 
 }  // namespace campipe

@@ -28,6 +28,9 @@ class ShownStatus {
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
   // One that may be viewed; nothing: there is none of that name. Throws likewise.
   [[nodiscard]] std::optional<nlohmann::json> camera_of(const Identity& identity, const std::string& name);
+  // The cluster, with those of its cameras that may be viewed, on whatever node; nothing: the rig is no node. Throws
+  // likewise.
+  [[nodiscard]] std::optional<nlohmann::json> cluster_of(const Identity& identity);
 
  private:
   // For some users; null: nobody has asked yet.

@@ -1,5 +1,6 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
 import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from '/static/api.js';
+import {clusterSection, obeyClusterControls} from '/static/cluster.js';
 import {lookOf, wordOf} from '/static/conditions.js';
 import {el, patch} from '/static/dom.js';
 import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
@@ -20,6 +21,21 @@ function table(columns, rows) {
     el('table', {}, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows)),
   );
 }
+
+// The same of rows that are lists of what the cells hold, the first of which is the row's key.
+const tableOf = (columns, rows) =>
+  table(
+    columns,
+    rows.map((cells) =>
+      el(
+        'tr',
+        {'data-key': cells[0]},
+        ...cells.map((content, i) =>
+          cell(content, {'#': 'number-cell', '?': 'optional'}[columns[i][0]] ?? (i === 0 ? 'name' : '')),
+        ),
+      ),
+    ),
+  );
 
 // `name` identifies a section while the page stays.
 const section = (name, title, ...content) =>
@@ -182,6 +198,7 @@ export function show(main) {
   const version = el('span', {class: 'quiet'});
   const content = el('div', {class: 'sections'});
   main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content);
+  obeyClusterControls(content);
   let before = null;
   let begun = 0;
   let shown = 0;
@@ -210,6 +227,7 @@ export function show(main) {
       content,
       ...[
         summary(status, rates),
+        clusterSection(status, {section, table: tableOf}),
         processes(status, before),
         lostGpus(status),
         resources(status),

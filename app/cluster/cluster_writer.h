@@ -1,0 +1,49 @@
+// Writes into etcd what was asked of the cluster through this node, one after the other, on a thread of its own, since
+// etcd may not answer. Each request is answered once, within its time.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "app/cluster/cluster_requests.h"
+#include "app/cluster/etcd_client.h"
+#include "app/control/requests.h"
+
+namespace campipe {
+
+class ClusterWriter {
+ public:
+  // `answer` is called on any thread. Throws Error as EtcdClient does.
+  ClusterWriter(EtcdServers servers, std::function<void(const messages::Answer&)> answer);
+  // What has not been written yet is not any more, and not answered.
+  ~ClusterWriter();
+  ClusterWriter(const ClusterWriter&) = delete;
+  ClusterWriter& operator=(const ClusterWriter&) = delete;
+
+  // `done`: the body of the answer once it is written. A change that is refused is answered at once.
+  void put(std::uint64_t request, const ClusterChange& change, nlohmann::json done);
+  // What cannot be asked for now.
+  void refuse(std::uint64_t request, int status, const std::string& why);
+
+ private:
+  struct Work {
+    std::uint64_t request = 0;
+    EtcdOperation operation;
+    nlohmann::json done;
+    Deadline until;
+  };
+  void run(const std::stop_token& stop);
+  [[nodiscard]] messages::Answer carry_out(Work& work, EtcdClient& client) const;
+
+  EtcdServers servers_;
+  std::function<void(const messages::Answer&)> answer_;
+  std::mutex mutex_;
+  std::condition_variable_any wakeup_;
+  std::deque<Work> waiting_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+}  // namespace campipe

@@ -1,0 +1,122 @@
+// The cluster that the rig is a node of, on the page of the system: its nodes, which of them runs which camera, and for
+// administrators how to change that.
+import {administers, post} from '/static/api.js';
+import {el, setText} from '/static/dom.js';
+import {bytes, count} from '/static/format.js';
+
+let failure = ''; // of what was asked last; it stays until something else is asked
+
+const stateOf = (name, node, cluster) =>
+  [
+    !node.here ? 'away' : node.draining ? 'draining' : 'here',
+    name === cluster.planner && 'plans',
+    name === cluster.node && 'this node',
+    !node.usable && 'cannot use the rig: see its log',
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+const lookOf = (node) => (!node.here || !node.usable ? 'bad' : node.draining ? 'warn' : 'good');
+
+// What a node has, where it was measured: memory that is not known is offered without end.
+export function capacityOf({capacity}) {
+  const {cores, memory} = capacity;
+  const parts = [];
+  if (Number.isFinite(cores)) parts.push(`${Math.round(cores * 10) / 10} cores`);
+  if (memory < 1e15) parts.push(bytes(memory));
+  if (capacity['GPU memory'] > 0) parts.push(`GPU memory ${bytes(capacity['GPU memory'])}`);
+  return parts.join(', ') || '–';
+}
+
+// As `campipe cluster status` says it.
+export function noteOf({node, home, reason, wanted, kept_by}) {
+  if (kept_by) return `${node} has not begun to record it: it goes on on ${kept_by}`;
+  if (reason) return reason;
+  if (wanted && wanted !== node) return `is wanted on ${wanted}`;
+  return home ? `its home is ${home}` : '';
+}
+
+function nodeRow(name, node, cluster, mayChange) {
+  const button = el(
+    'button',
+    {class: 'button', 'data-drain': name, 'data-end': node.draining},
+    node.draining ? 'Take cameras again' : 'Drain',
+  );
+  return [
+    name,
+    el('span', {class: 'with-dot'}, el('span', {class: `dot ${lookOf(node)}`}), stateOf(name, node, cluster)),
+    count(node.cameras),
+    node.address || '–',
+    node.version || '–',
+    capacityOf(node),
+    ...(mayChange ? [button] : []),
+  ];
+}
+
+function cameraRow(name, camera, cluster, mayChange) {
+  const nodes = Object.keys(cluster.nodes).filter((node) => cluster.nodes[node].here && node !== camera.node);
+  const choices = [
+    el('option', {value: ''}, 'Move to …'),
+    ...nodes.map((node) => el('option', {value: `=${node}`}, node)),
+    ...(camera.wanted ? [el('option', {value: '*'}, 'any node')] : []),
+  ];
+  return [
+    name,
+    camera.node || 'none',
+    noteOf(camera),
+    ...(mayChange ? [el('select', {'data-move': name, 'aria-label': `Move ${name}`}, ...choices)] : []),
+  ];
+}
+
+// `section` and `table`: system.js's; the rows are lists of what the cells hold.
+export function clusterSection(status, {section, table}) {
+  const {cluster} = status;
+  if (!cluster) return null;
+  const mayChange = administers();
+  const rows = (entries, rowOf) => Object.entries(entries).map(([name, of]) => rowOf(name, of, cluster, mayChange));
+  const problems = [cluster.etcd.problem, cluster.rig.problem].filter(Boolean);
+  if (!cluster.etcd.up && !problems.length) problems.push('etcd has not answered lately.');
+  if (!cluster.planner) problems.push('No node plans: no camera gets another node.');
+  const action = mayChange ? [''] : [];
+  return section(
+    'cluster',
+    `Cluster ${cluster.cluster}`,
+    ...problems.map((problem, n) => el('p', {class: 'error', 'data-key': `problem ${n}`}, problem)),
+    el('p', {class: 'error cluster-failure', role: 'alert', 'data-key': 'failure', hidden: !failure}, failure),
+    el(
+      'div',
+      {'data-key': 'nodes'},
+      table(['Node', 'State', '#Cameras', '?Address', '?Version', '?Capacity', ...action], rows(cluster.nodes, nodeRow)),
+    ),
+    el('div', {'data-key': 'cameras'}, table(['Camera', 'Node', 'Note', ...action], rows(cluster.cameras, cameraRow))),
+  );
+}
+
+async function ask(content, control, call, body) {
+  control.disabled = true;
+  failure = '';
+  try {
+    await post(`cluster/${call}`, body);
+  } catch (error) {
+    failure = error.message;
+  }
+  control.disabled = false;
+  const shown = content.querySelector('.cluster-failure');
+  if (!shown) return;
+  setText(shown, failure);
+  shown.hidden = !failure;
+}
+
+// Once for the page: its rows come and go.
+export function obeyClusterControls(content) {
+  content.addEventListener('click', ({target}) => {
+    const button = target.closest('[data-drain]');
+    if (button) ask(content, button, 'drain', {node: button.dataset.drain, end: 'end' in button.dataset});
+  });
+  content.addEventListener('change', ({target}) => {
+    if (!target.dataset.move || !target.value) return;
+    const {value} = target;
+    target.value = '';
+    ask(content, target, 'move', {camera: target.dataset.move, node: value === '*' ? null : value.slice(1)});
+  });
+}

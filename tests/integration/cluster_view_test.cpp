@@ -1,0 +1,161 @@
+// A cluster as it is seen and changed through one of its nodes: API, metrics and commands, of real rigs with a real
+// etcd.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "app/control/child.h"
+#include "app/control/cluster_messages.h"
+#include "core/rig_token.h"
+#include "ipc/channel.h"
+#include "tests/integration/described_api.h"
+#include "tests/integration/documented.h"
+#include "tests/integration/etcd_members.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/http_client.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ClusterSeen : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = EtcdMembers::missing(); !missing.empty()) GTEST_SKIP() << missing;
+    etcd_ = std::make_unique<EtcdMembers>(1);
+    east_ = start("east", "127.0.0.1:" + std::to_string(http_));
+    west_ = start("west", "off");
+    const auto token = [&] { return read_token(east_->file("state/token-" + std::to_string(http_))); };
+    ASSERT_TRUE(eventually([&] { return token().has_value(); })) << east_->log();
+    headers_ = "Authorization: Bearer " + *token() + "\r\n";
+    api_ = std::make_unique<DescribedApi>(port(), *token());
+    ASSERT_TRUE(eventually([&] {
+      const json cluster = get();
+      return cluster.is_object() && cluster["nodes"].size() == 2 && cluster["cameras"].size() == 2;
+    })) << east_->log();
+  }
+
+  std::string yaml(const std::string& node, const std::string& http) const {
+    return "http_address: \"" + http +
+           "\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
+           "  dock: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
+           "  gate: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
+           "cluster: {name: hall, etcd: ['" +
+           etcd_->servers().urls[0] + "'], node: " + node + ", address: '127.0.0.1:8443', labels: {hall: 2}}\n";
+  }
+  std::unique_ptr<RigRun> start(const std::string& node, const std::string& http) const {
+    RigOptions options;
+    options.report = false;
+    return std::make_unique<RigRun>(yaml(node, http), options);
+  }
+  [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(http_); }
+  [[nodiscard]] json get() const {
+    return json::parse(ask(port(), "GET /api/v1/cluster", headers_).body, nullptr, false);
+  }
+  [[nodiscard]] std::string node_of(const std::string& camera) const { return get()["cameras"][camera]["node"]; }
+  [[nodiscard]] std::string metrics() const { return ask(port(), "GET /metrics").body; }
+  Answer command(std::vector<std::string> words) const {
+    words.insert(words.begin(), "cluster");
+    words.insert(words.end(), {"--config", "rig.yaml"});
+    return ask(words, yaml("east", "off"));
+  }
+
+  const int http_ = free_port();
+  std::unique_ptr<EtcdMembers> etcd_;
+  std::unique_ptr<RigRun> east_, west_;
+  std::unique_ptr<DescribedApi> api_;
+  std::string headers_;
+};
+
+// As large as a cluster is meant to become, through the process's own channel.
+void show_a_large_cluster(pid_t process_of_cluster) {
+  messages::ClusterSeen seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string node = "node-" + std::to_string(i % 50);
+    seen.state.cameras["camera-" + std::to_string(i)] = {
+        node, "", "no node has room for it where it is at home: too little cores, too little memory", node};
+    seen.state.nodes[node] = {true, 20, false, true, "10.0.0.1:8443", "0.1.0", {{"hall", "2"}}, {{"cores", 64}}};
+  }
+  const nlohmann::json body = write_json(seen);
+  ASSERT_GT(body.dump().size(), Channel::max_inline_body);
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, process_of_cluster, 0)));
+  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), child_channel_fd, 0)));
+  ASSERT_TRUE(fd);
+  ASSERT_TRUE(Channel(std::move(fd)).send(std::string(messages::ClusterSeen::type), body));
+}
+
+// All in one run of rigs, which takes seconds to come up.
+TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
+  api_->call("POST", "/cluster/move", "", R"({"camera": "dock", "node": "west"})");
+  EXPECT_TRUE(eventually([&] { return node_of("dock") == "west"; }));
+  EXPECT_EQ(get().at("cameras").at("dock").at("wanted"), "west");
+  EXPECT_EQ(api_->call("POST", "/cluster/move", "", R"({"camera": "dock"})").at("node"), nullptr);
+  EXPECT_TRUE(eventually([&] { return get()["cameras"]["dock"]["wanted"] == ""; }));
+  EXPECT_EQ(api_->call("POST", "/cluster/drain", "", R"({"node": "west"})").at("draining"), true);
+  EXPECT_TRUE(eventually([&] { return node_of("dock") == "east" && node_of("gate") == "east"; }));
+
+  // The same as the command, of the same keys.
+  EXPECT_TRUE(eventually([&] {
+    json command_says = json::parse(command({"status", "--json"}).output, nullptr, false);
+    json api_says = api_->call("GET", "/cluster");
+    if (!command_says.is_object()) return false;
+    command_says["etcd"].erase("full");  // which a node does not ask all the time
+    EXPECT_EQ(api_says["etcd"].at("full"), nullptr);
+    api_says["etcd"].erase("full");
+    return command_says == api_says;
+  })) << get()
+      << command({"status", "--json"}).output;
+  EXPECT_EQ(api_->call("GET", "/status").at("cluster"), get());
+  const auto is_refused_as = [&](const std::string& path, const std::string& body, int status,
+                                 const std::vector<std::string>& words) {
+    EXPECT_EQ(api_->call("POST", path, "", body, status).at("error").get<std::string>() + "\n", command(words).errors);
+  };
+  is_refused_as("/cluster/drain", R"({"node": "north"})", 404, {"drain", "north"});
+  is_refused_as("/cluster/move", R"({"camera": "yard", "node": "west"})", 404, {"move", "yard", "west"});
+  is_refused_as("/cluster/move", R"({"camera": "dock", "node": "north"})", 409, {"move", "dock", "north"});
+  const std::string token = east_->file("state/token-" + std::to_string(http_)).string();
+  EXPECT_THAT(ask({"status", "--url", "http://127.0.0.1:" + std::to_string(http_), "--token-file", token}).output,
+              HasSubstr("node east of cluster hall: 2 of 2 nodes here, 2 cameras, "));
+
+  Metrics seen;
+  const std::string text = metrics();
+  see_metrics(text, seen);
+  EXPECT_THAT(text, HasSubstr("campipe_cluster_cameras{node=\"east\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("campipe_cluster_nodes{node=\"east\",state=\"draining\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("campipe_cluster_etcd_up{node=\"east\"} 1\n"));
+  for (const auto& [name, metric] : seen) EXPECT_TRUE(metric.labels.contains("node")) << name;
+  const Metrics documented = documented_metrics();
+  Names lacking = without(parts_of(documented, documented), parts_of(seen, documented));
+  lacking.merge(without(api_->promised(), api_->seen()));
+  std::erase_if(lacking, [](const std::string& part) { return !is_of_a_cluster(part); });
+
+  show_a_large_cluster(east_->pid_of("cluster"));
+  EXPECT_TRUE(eventually([&] { return api_->call("GET", "/cluster").at("cameras").size() == 1000; })) << east_->log();
+  EXPECT_EQ(get().at("nodes").size(), 50U);
+
+  etcd_->kill(0);
+  EXPECT_THAT(api_->call("POST", "/cluster/drain", "", R"({"node": "west", "end": true})", 503).at("error"),
+              HasSubstr("cannot change the cluster: "));
+  EXPECT_TRUE(
+      eventually([&] { return metrics().find("campipe_cluster_etcd_up{node=\"east\"} 0\n") != std::string::npos; }));
+  const json away = api_->call("GET", "/cluster").at("etcd");
+  EXPECT_EQ(away.at("up"), false);
+  EXPECT_TRUE(away.at("problem").is_string()) << away;
+  EXPECT_THAT(lacking, IsEmpty()) << "documented, and never made";
+  EXPECT_THAT(api_->mistakes(), IsEmpty());
+  for (RigRun* rig : {east_.get(), west_.get()}) {
+    rig->signal(SIGTERM);
+    EXPECT_EQ(rig->wait(), 0) << rig->log();
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,26 @@
+// A cluster as a node of it sees it, for tests of what shows it.
+#pragma once
+
+#include "app/control/cluster_state.h"
+
+namespace campipe::test {
+
+// "east" sees it, and plans; "west" is drained, "north" is gone.
+inline ClusterState some_cluster() {
+  ClusterState state;
+  state.cluster = "hall";
+  state.node = "east";
+  state.planner = "east";
+  state.rig.revision = 7;
+  state.etcd.up = true;
+  state.nodes["east"] = {true, 2, false, true, "10.0.0.1:8443", "0.1.0", {{"hall", "2"}}, {{"cores", 7.5}}};
+  state.nodes["west"] = {true, 0, true, true, "10.0.0.2:8443", "0.1.0"};
+  state.nodes["north"] = {false, 1};
+  state.cameras["dock"] = {"east", "", "", ""};
+  state.cameras["gate"] = {"east", "west", "", ""};
+  state.cameras["lane"] = {"north", "", "", "west"};
+  state.cameras["yard"] = {"", "", "no node has room for it: too little cores", ""};
+  return state;
+}
+
+}  // namespace campipe::test
