@@ -102,6 +102,19 @@ void check_files(const Given<RigConfig>& file, Report& report) {
   report.at(node, "the file " + shown(node) + " " + problem.what);
 }
 
+// Whoever reaches it could take what the other nodes take.
+void check_door(const Given<RigConfig>& file, Report& report) {
+  const Origin& address = file["cluster.address"];
+  if (!address.good || file["cluster.tls"].node != nullptr ||
+      mistyped(*file["cluster"].node, "tls", key_names<RigConfig>("cluster")))
+    return;
+  const auto listened = split_listen_address(file.value.cluster->address);
+  if (!listened || is_loopback(*listened)) return;
+  report.at(*address.node, "whoever reaches " + shown(*address.node) +
+                               " could watch the cameras as the other nodes do: give `tls`, so that only nodes with a "
+                               "certificate come in");
+}
+
 }  // namespace
 
 std::optional<std::string> read_cluster_name(const YamlNode& node, Report& report) {
@@ -185,6 +198,7 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
     if (part.key != "cluster") refuse_passwords(part, report);  // whose URLs have no users
   }
   refuse_rtsp_secrets(file, report);
+  check_door(file, report);
   const Origin& etcd = file["cluster.etcd"];
   if (!etcd.good) return;
   bool needs_certificates = false;

@@ -10,21 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/control/cluster_state.h"
+#include "app/control/config_json.h"
 #include "app/control/json_fields.h"
 #include "app/control/message_parts.h"
 #include "app/control/requests.h"
 
-namespace campipe {
-
-template <>
-struct JsonOf<ClusterConfig> {
-  static nlohmann::json write(const ClusterConfig& cluster) { return to_json(cluster); }
-  static ClusterConfig read(const nlohmann::json& from) { return cluster_from_json(from); }
-};
-
-namespace messages {
+namespace campipe::messages {
 
 // By resource, as in app/cluster/node_offer.h.
 using Amounts = std::map<std::string, double>;
@@ -149,5 +141,4 @@ struct ClusterSeen {
 
 using FromCluster = MessageList<ClusterRigWritten, ClusterDuties, ClusterLease, NodeNameTaken, ClusterSeen, Answer>;
 
-}  // namespace messages
-}  // namespace campipe
+}  // namespace campipe::messages

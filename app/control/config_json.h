@@ -20,6 +20,11 @@ struct JsonOf<ResolvedOutput> {
   static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
 };
 template <>
+struct JsonOf<ClusterConfig> {
+  static nlohmann::json write(const ClusterConfig& cluster) { return to_json(cluster); }
+  static ClusterConfig read(const nlohmann::json& from) { return cluster_from_json(from); }
+};
+template <>
 struct JsonOf<FilterParameters> {
   static nlohmann::json write(const FilterParameters& parameters) { return parameters; }
   static FilterParameters read(const nlohmann::json& from) { return from.get<FilterParameters>(); }

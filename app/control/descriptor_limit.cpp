@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "app/config/serves.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -94,7 +95,7 @@ DescriptorNeeds descriptors_needed(const RigConfig& rig) {
     if (camera.for_browsers) add_output(sums, camera, made_for_browsers());
     for (const OutputConfig& output : camera.outputs) add_output(sums, camera, output);
   }
-  if (serves(rig.server)) sums.publisher *= 2;
+  if (serves(rig)) sums.publisher *= 2;
   const std::array<DescriptorNeeds, 5> all{{{"supervisor", sums.supervisor},
                                             {"source", sums.source},
                                             {"master", sums.master},

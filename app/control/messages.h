@@ -38,15 +38,16 @@ struct Setup {
   static constexpr DescriptorCount descriptors{2, 2};
   std::string role;  // "worker 0", for its log
   ProcessId process;
-  std::optional<ServerConfig> server;  // for the publisher
+  std::optional<ServerConfig> server;    // for the publisher
+  std::optional<ClusterConfig> cluster;  // likewise, of a node
   std::string log_level;
   Device gpu;                // that a worker, or a master, works on
   std::vector<Device> sees;  // the GPUs that CUDA shows it
   int numa_node = -1;
   std::vector<unsigned> cpus;  // empty: not pinned
   static void fields(auto& m, auto&& f) {
-    f("role", m.role), f("process", m.process), f("server", m.server), f("log_level", m.log_level), f("gpu", m.gpu),
-        f("sees", m.sees), f("numa_node", m.numa_node), f("cpus", m.cpus);
+    f("role", m.role), f("process", m.process), f("server", m.server), f("cluster", m.cluster),
+        f("log_level", m.log_level), f("gpu", m.gpu), f("sees", m.sees), f("numa_node", m.numa_node), f("cpus", m.cpus);
   }
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/config/names.h"
+#include "app/config/serves.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/placement/quarantine.h"
@@ -294,7 +295,7 @@ class GraphMaker {
       if (!works(worker(w))) continue;
       graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
     }
-    if (works(publisher) || serves(rig_.server)) graph_.processes.push_back({publisher, {}});
+    if (works(publisher) || serves(rig_)) graph_.processes.push_back({publisher, {}});
   }
 
   const RigConfig& rig_;

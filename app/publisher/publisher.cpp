@@ -188,7 +188,7 @@ class Publisher {
   const RunStart run_ = start_of_rig();
   std::atomic<std::size_t> done_{0};
   std::optional<EventsFile> events_file_;
-  Servers servers_{child_.setup().server.value_or(ServerConfig()), child_.page(),
+  Servers servers_{child_.setup().server.value_or(ServerConfig()), child_.setup().cluster, child_.page(),
                    [this](const messages::Request& request) {
                      std::visit([this](const auto& asked) { child_.send(asked); }, request);
                    }};

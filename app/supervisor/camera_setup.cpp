@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/serves.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
@@ -11,8 +12,8 @@ namespace {
 // ns. What waits to be decoded is shown so much later than what has been, at most; the master may have written more.
 constexpr std::int64_t most_ahead = 3'600'000'000'000;
 
-bool takes_audio(const Camera& camera, const Output& output, const ServerConfig& server) {
-  const bool used = output.config.record || !output.config.push.empty() || serves(server);
+bool takes_audio(const Camera& camera, const Output& output, const RigConfig& rig) {
+  const bool used = output.config.record || !output.config.push.empty() || serves(rig);
   return used && camera.config.source.audio == Audio::copy;
 }
 
@@ -133,7 +134,7 @@ void CameraSetup::send_to_source(Camera& camera) {
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
                                 output.copied.shown_until, output.config.filters});
     }
-    if (takes_audio(camera, output, rig_.config.server)) message.audio.push_back({output.id, output.audio.epoch + 1});
+    if (takes_audio(camera, output, rig_.config)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
   source.gone = !processes_.send(processes_.source(), message);
 }

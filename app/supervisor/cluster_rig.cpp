@@ -92,6 +92,17 @@ void ClusterRig::send_setup(ManagedProcess& process) {
   processes_.send(process, recorded());
 }
 
+void ClusterRig::send_recorded() {
+  for (const auto& [name, known] : cameras_) {
+    if (rig_.cameras.find(name) != nullptr) continue;
+    for (ResolvedOutput& output : resolved_outputs(known.config)) {
+      if (!output.record) continue;
+      output.node = node_name(*rig_.config.cluster);
+      processes_.send(processes_.publisher(), messages::DisabledCamera{std::move(output)});
+    }
+  }
+}
+
 void ClusterRig::on(const messages::ClusterRigWritten& written) {
   if (written.file != (folder_ / "rig.yaml").string() || written.revision < 0)
     throw BadMessage("a rig in a file that it was not given");
@@ -195,6 +206,7 @@ void ClusterRig::take(LoadedConfig loaded) {
   });
   spdlog::info("the cluster's rig has {} cameras", cameras_.size());
   processes_.send_to_all(ProcessKind::cluster, *needs_);
+  send_recorded();
 }
 
 std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point now) const {

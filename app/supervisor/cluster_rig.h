@@ -33,12 +33,15 @@ class ClusterRig {
   [[nodiscard]] bool is_on() const { return rig_.config.cluster.has_value(); }
   // What a new process of the cluster has to know.
   void send_setup(ManagedProcess& process);
+  // A new publisher: cameras of the cluster that do not run here, of which there may be recordings.
+  void send_recorded();
 
   // Each throws BadMessage for what that process cannot mean.
   void on(const messages::ClusterRigWritten& written);
   void on(const messages::ClusterDuties& duties);
   void on(const messages::ClusterLease& lease);
   void on(const messages::NodeNameTaken& taken);
+
 
   // To be called several times a second.
   void follow();

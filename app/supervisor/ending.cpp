@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/serves.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/supervisor.h"
 #include "core/log.h"
@@ -73,7 +74,7 @@ void Supervisor::drain(const std::string& why) {
 bool Supervisor::everything_is_over() const {
   const auto cameras = rig_.cameras.all();
   if (rig_.phase == RunPhase::running && cluster_.is_on()) return false;  // it may be given others
-  if (rig_.phase == RunPhase::running && serves(rig_.config.server)) {
+  if (rig_.phase == RunPhase::running && serves(rig_.config)) {
     const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
     const bool one_may_come_back = std::ranges::any_of(cameras, [](const Camera& camera) {
       const CameraState state = camera.own().state;

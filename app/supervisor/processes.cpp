@@ -183,7 +183,10 @@ void Processes::start(ManagedProcess& process) {
   messages::Setup setup;
   setup.role = role_of(process);
   setup.process = process.id;
-  if (process.kind == ProcessKind::publisher) setup.server = rig_.config.server;
+  if (process.kind == ProcessKind::publisher) {
+    setup.server = rig_.config.server;
+    setup.cluster = rig_.config.cluster;
+  }
   setup.log_level = rig_.options.log_level;
   setup.gpu = process.place.gpu;
   setup.sees = process.place.sees;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/serves.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"
@@ -59,7 +60,9 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
-                    if (process.kind == ProcessKind::publisher) rig_.next_status = {};  // its servers have none yet
+                    if (process.kind != ProcessKind::publisher) return;
+                    cluster_.send_recorded();
+                    rig_.next_status = {};  // its servers have none yet
                   },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
                   [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
@@ -205,7 +208,7 @@ void Supervisor::send_status() {
   rig_.next_status = begin + status_interval;
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
-  if (!serves(rig_.config.server) || !publisher.child) return;
+  if (!serves(rig_.config) || !publisher.child) return;
   const RigStatus rig{rig_.options.config.filename().string(),
                       std::chrono::duration<double>(Clock::now() - rig_.started).count(),
                       rig_.phase == RunPhase::running ? "running" : "draining",
@@ -229,7 +232,7 @@ void Supervisor::send_status() {
 bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving || lost_gpus_.is_gone(process.place.gpu)) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
-  if (process.kind == ProcessKind::publisher && serves(rig_.config.server)) return true;
+  if (process.kind == ProcessKind::publisher && serves(rig_.config)) return true;
   if (process.kind == ProcessKind::cluster) return true;
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }

@@ -72,26 +72,36 @@ TEST_F(ClusterConfigTest, MembersAreUrlsWithAPortAndNothingElse) {
   for (const std::string bad :
        {"10.0.0.1:2379", "https://10.0.0.1", "https://:2379", "https://10.0.0.1:0", "https://10.0.0.1:2379/v3",
         "https://ann:secret@10.0.0.1:2379", "ftp://10.0.0.1:2379"}) {
-    EXPECT_THAT(wrong("name: hall, etcd: ['" + bad + "'], address: 'a:1'"),
+    EXPECT_THAT(wrong("name: hall, etcd: ['" + bad + "'], address: '[::1]:1'"),
                 ElementsAre(HasSubstr("cluster.etcd[0]: expected a member of etcd: https://HOST:PORT")))
         << bad;
   }
-  EXPECT_THAT(wrong("name: hall, etcd: [], address: 'a:1'"), ElementsAre(HasSubstr("at least one member")));
-  EXPECT_THAT(wrong("name: hall, etcd: ['http://[::1]:1', 'http://[::1]:1'], address: 'a:1'"),
+  EXPECT_THAT(wrong("name: hall, etcd: [], address: '[::1]:1'"), ElementsAre(HasSubstr("at least one member")));
+  EXPECT_THAT(wrong("name: hall, etcd: ['http://[::1]:1', 'http://[::1]:1'], address: '[::1]:1'"),
               ElementsAre(HasSubstr("is there twice")));
 }
 
 TEST_F(ClusterConfigTest, BeyondThisMachineCertificatesAreNeeded) {
-  EXPECT_THAT(wrong("name: hall, etcd: ['http://10.0.0.1:2379'], address: 'a:1'"),
+  EXPECT_THAT(wrong("name: hall, etcd: ['http://10.0.0.1:2379'], address: '[::1]:1'"),
               ElementsAre(HasSubstr("rig.yaml:2:30: cluster.etcd[0]: whoever reaches 'http://10.0.0.1:2379' could take "
                                     "over the cluster: let etcd serve https://")));
-  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: 'a:1'"),
+  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: '[::1]:1'"),
               ElementsAre(HasSubstr("missing key 'tls': etcd by https:// asks for a certificate")));
   make_certificate("one.pem", "one.key");
   make_certificate("two.pem", "two.key");
-  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: 'a:1', "
+  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: '[::1]:1', "
                     "tls: {ca: one.pem, certificate: one.pem, key: two.key}"),
               ElementsAre(HasSubstr("the file 'two.key' does not belong to the certificate")));
+}
+
+TEST_F(ClusterConfigTest, OtherMachinesComeInWithACertificateOnly) {
+  const std::string elsewhere = "name: hall, etcd: ['http://127.0.0.1:2379'], address: '10.0.0.1:8443'";
+  EXPECT_THAT(wrong(elsewhere),
+              ElementsAre(HasSubstr("cluster.address: whoever reaches '10.0.0.1:8443' could watch the "
+                                    "cameras as the other nodes do: give `tls`")));
+  EXPECT_EQ(wrong(on_this_machine), Strings());
+  make_certificate("one.pem", "one.key");
+  EXPECT_EQ(wrong(elsewhere + ", tls: {ca: one.pem, certificate: one.pem, key: one.key}"), Strings());
 }
 
 TEST_F(ClusterConfigTest, TheAddressIsOneThatOthersReach) {

@@ -95,6 +95,7 @@ Identity Identity::of(std::shared_ptr<const UserConfig> user) {
 
 bool Identity::may(Permission permission, const std::string& camera) const {
   if (kind == Kind::owner) return true;
+  if (kind == Kind::node) return permission == Permission::view;
   if (kind == Kind::visitor) return permission != Permission::administer || !camera.empty();
   if (kind == Kind::unknown || !config) return false;
   if (config->may < permission) return false;
@@ -162,7 +163,7 @@ struct Access::State {
   }
   // The same one as of now; nothing: what was found does not hold any more.
   [[nodiscard]] std::optional<Identity> renew(const Identity& before) {
-    if (before.kind == Identity::Kind::owner) return before;
+    if (before.kind == Identity::Kind::owner || before.kind == Identity::Kind::node) return before;
     if (before.kind == Identity::Kind::visitor) return users.empty() ? std::optional(before) : std::nullopt;
     const auto now_is = identity(before.user);
     if (!now_is || !before.config || now_is->config->password != before.config->password ||

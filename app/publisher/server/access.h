@@ -37,6 +37,7 @@ struct Identity {
   enum class Kind : std::uint8_t {
     unknown,  // may do nothing
     visitor,  // there are no users: every visitor may watch, record, enable and disable its cameras
+    node,     // another node of the cluster, for itself: may view
     user,     // as in `config`
     owner     // who can read the rig's own token, as only the account that runs it can: may do everything
   };
@@ -46,6 +47,7 @@ struct Identity {
   std::string session = {};                       // not its token; empty: known by a password, or not at all
 
   static Identity visitor() { return {.kind = Kind::visitor}; }
+  static Identity node() { return {.kind = Kind::node}; }
   static Identity owner() { return {.kind = Kind::owner}; }
   static Identity of(std::shared_ptr<const UserConfig> user);
   // `camera`: the camera's name; empty: the rig as a whole, for which only users of all cameras may do more than view.

@@ -12,16 +12,16 @@ constexpr auto retry_interval = std::chrono::seconds(5);
 
 }  // namespace
 
-void ServedTls::renew(const TlsConfig& config) {
-  if (!config_) return;
-  config_ = config;
-  reader_.begin(*config_);
+void ServedTls::renew(const TlsFiles& files) {
+  if (!files_) return;
+  files_ = files;
+  reader_.begin(*files_);
 }
 
 bool ServedTls::tick() {
-  if (!config_) return false;
+  if (!files_) return false;
   try {
-    if (!newest_ && !reader_.reads() && Clock::now() >= next_try_) reader_.begin(*config_);
+    if (!newest_ && !reader_.reads() && Clock::now() >= next_try_) reader_.begin(*files_);
     auto read = reader_.take();
     if (!read) {
       log_late();
@@ -44,7 +44,7 @@ bool ServedTls::tick() {
 
 void ServedTls::log_late() {
   if (newest_ || !problem_.empty() || !reader_.is_late()) return;
-  problem_ = "the disk of '" + config_->certificate + "' or of its key does not answer";
+  problem_ = "the disk of '" + files_->certificate + "' or of its key does not answer";
   spdlog::error("nothing is served yet: {}; a reload tries it anew", problem_);
 }
 

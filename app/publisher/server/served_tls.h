@@ -12,21 +12,21 @@ namespace campipe {
 class ServedTls {
  public:
   // Nothing: nothing is served by TLS, ever.
-  explicit ServedTls(std::optional<TlsConfig> config) : config_(std::move(config)) {}
+  explicit ServedTls(std::optional<TlsFiles> files) : files_(std::move(files)) {}
 
   // The files may be others than before. What is served stays until they are read.
-  void renew(const TlsConfig& config);
+  void renew(const TlsFiles& files);
   // To be called several times a second. True: newest() is another one now.
   bool tick();
   // Null: none is configured, or none could be used yet.
   [[nodiscard]] const ServerTls& newest() const { return newest_; }
   // It is configured, and there is none yet: nothing can be served.
-  [[nodiscard]] bool is_missing() const { return config_ && !newest_; }
+  [[nodiscard]] bool is_missing() const { return files_ && !newest_; }
 
  private:
   void log_late();
 
-  std::optional<TlsConfig> config_;
+  std::optional<TlsFiles> files_;
   TlsReader reader_;
   ServerTls newest_;
   std::string problem_;  // the newest, which has been logged

@@ -1,4 +1,4 @@
-// What HTTP and RTSP serve TLS with: 1.2 or newer, without renegotiation.
+// What HTTP and RTSP serve TLS with, and nodes of a cluster among each other: 1.2 or newer, without renegotiation.
 #pragma once
 
 #include <chrono>
@@ -16,14 +16,25 @@ namespace campipe {
 
 using ServerTls = std::shared_ptr<boost::asio::ssl::context>;
 
-// Reads both files, for which it may wait. Throws Error where the certificate or the key cannot be used.
-ServerTls open_server_tls(const TlsConfig& config);
+struct TlsFiles {
+  TlsFiles(const TlsConfig& config) : certificate(config.certificate), key(config.key) {}  // NOLINT: as one
+  TlsFiles(const ClusterTlsConfig& config)                                                 // NOLINT: as one
+      : certificate(config.certificate), key(config.key), authority(config.ca) {}
+
+  std::string certificate;
+  std::string key;
+  std::string authority = {};  // empty: clients need no certificate
+};
+
+// Reads the files, for which it may wait. Throws Error where one cannot be used. With an authority it serves as for
+// clients, too, and both sides have to show a certificate of it.
+ServerTls open_server_tls(const TlsFiles& files);
 
 // Does that on a thread of its own, as a disk that does not answer must not hold up who asks. For one thread.
 class TlsReader {
  public:
   // The files may be others than before: what is being read is not waited for.
-  void begin(const TlsConfig& config);
+  void begin(const TlsFiles& files);
   // What has been read since, once; null: nothing yet. Throws Error, once, as open_server_tls().
   ServerTls take();
   [[nodiscard]] bool reads() const { return reading_.valid(); }

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/serves.h"
 #include "app/control/descriptor_limit.h"
 #include "app/publisher/server/page.h"
+#include "app/publisher/server/rtsp/local_pair.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -21,12 +23,15 @@ bool has_rtsp(const ResolvedOutput& config) { return !config.on_demand; }
 
 }  // namespace
 
-Servers::Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send)
+Servers::Servers(const ServerConfig& config, const std::optional<ClusterConfig>& cluster, const RigPage& page,
+                 const RigView::Send& send)
     : config_(config),
       page_(page),
       rig_(send),
       access_(config),
-      api_(rig_, access_, [this] { return viewers(); }),
+      node_(cluster ? std::make_unique<NodePart>(*cluster, rig_) : nullptr),
+      api_(
+          rig_, access_, [this] { return viewers(); }, node_ ? &node_->nodes : nullptr, node_ ? &node_->wall : nullptr),
       metrics_(rig_, page, gpus_, [this] { return viewers(); }),
       tls_(config.tls),
       token_(access_) {}
@@ -36,6 +41,7 @@ Servers::~Servers() {
   rig_.close();
   std::unique_lock lock(mutex_);
   const auto http = std::move(http_);
+  const auto door = std::move(door_);
   const auto rtsp = std::move(rtsp_);
   lock.unlock();  // a handler that still runs may ask who watches
 }
@@ -43,13 +49,16 @@ Servers::~Servers() {
 nlohmann::json Servers::viewers() const {
   const std::lock_guard lock(mutex_);
   nlohmann::json all = http_ ? http_->viewers() : nlohmann::json::array();
+  if (door_) {
+    for (auto& viewer : door_->viewers()) all.push_back(std::move(viewer));
+  }
   if (!rtsp_) return all;
   for (auto& viewer : rtsp_->viewers()) all.push_back(std::move(viewer));
   return all;
 }
 
 std::shared_ptr<LiveStream> Servers::add(OutputId output, const ResolvedOutput& config) {
-  if (!serves(config_)) return nullptr;
+  if (!serves(config_, node_ ? std::optional(node_->config) : std::nullopt)) return nullptr;
   Audience& audience = page_.publish(output).audience;
   audience.watches = 0;  // who watched a publisher before is gone
   const auto on_audience = [&audience](bool watched) {
@@ -80,6 +89,7 @@ void Servers::set_status(nlohmann::json status) {
   status["gpus"] = to_json(gpus_.read());
   if (!config_.rtsp_address.empty())
     status["rtsp"] = {{"address", config_.rtsp_address}, {"tls", config_.tls.has_value()}};
+  if (node_) node_->nodes.set_status(status);
   rig_.set_status(std::move(status));
 }
 
@@ -90,6 +100,7 @@ void Servers::update(const ServerConfig& config) {
   access_.update(config);
   // Certificates do not last: the files may be others than before.
   if (config.tls) tls_.renew(*config.tls);
+  if (node_ && node_->config.tls) node_->tls.renew(*node_->config.tls);
 }
 
 void Servers::tick() {
@@ -99,6 +110,7 @@ void Servers::tick() {
     if (http_) http_->renew_certificate(tls_.newest());
     if (rtsp_) rtsp_->renew_certificate(tls_.newest());
   }
+  if (node_) start_door();
   if (tls_.is_missing()) return;
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
@@ -145,11 +157,54 @@ void Servers::start_http() {
     limits.connections = most_viewers(limits.connections);
     auto server = std::make_unique<HttpServer>(
         config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { token_.issue(port); },
-        tls_.newest());
+        tls_.newest(), HttpCluster{node_ ? &node_->nodes : nullptr, false});
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);
     spdlog::info("watch at {}://{}/", config_.tls ? "https" : "http", config_.http_address);
   });
+}
+
+// Without TLS only where this machine alone reaches it (app/config/cluster.cpp sees to that, too). Logins and pages are
+// for no node.
+void Servers::start_door() {
+  NodePart& node = *node_;
+  if (node.tls.tick()) {
+    node.nodes.set_tls(node.tls.newest());
+    if (door_) door_->renew_certificate(node.tls.newest());
+  }
+  if (door_ || node.tls.is_missing()) return;
+  try_to(node.listener, node.config.address, [&](const std::string& address) {
+    const auto place = split_listen_address(address);
+    if (!node.config.tls && (!place || !is_loopback(*place)))
+      throw Error(node.config.address + " is more than this machine's own address, which takes `cluster.tls`");
+    ServerConfig config = config_;
+    config.http_address = node.config.address;
+    config.tls.reset();
+    if (node.config.tls) config.tls = TlsConfig{node.config.tls->certificate, node.config.tls->key};
+    std::vector<HttpServer::Route> routes = api_.routes();
+    std::erase_if(routes, [](const HttpServer::Route& route) { return route.anyone; });
+    const auto open_rtsp = [this](const Identity& identity, const std::string& from) {
+      return this->open_rtsp(identity, from);
+    };
+    HttpLimits limits;
+    limits.connections = most_viewers(limits.connections);
+    auto server = std::make_unique<HttpServer>(config, rig_, access_, std::move(routes), limits, address,
+                                               std::function<void(std::uint16_t)>(), node.tls.newest(),
+                                               HttpCluster{&node.nodes, true, open_rtsp});
+    const std::lock_guard lock(mutex_);
+    door_ = std::move(server);
+    spdlog::info("other nodes come in at {}{}", node.config.address, node.config.tls ? "" : ", without TLS");
+    if (!node.config.tls && access_.required())
+      spdlog::warn("without `cluster.tls` no other node is answered as long as there are users");
+  });
+}
+
+UniqueFd Servers::open_rtsp(const Identity& identity, const std::string& address) const {
+  const std::lock_guard lock(mutex_);
+  auto ends = rtsp_ ? local_pair() : std::nullopt;
+  if (!ends) return {};
+  rtsp_->let_in(std::move(ends->second), identity, address);
+  return std::move(ends->first);
 }
 
 void Servers::start_rtsp() {
@@ -160,7 +215,8 @@ void Servers::start_rtsp() {
     for (const auto& [camera, config] : cameras_) {
       if (has_rtsp(config)) streams.insert(config.name);
     }
-    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_.newest());
+    auto server = std::make_unique<RtspServer>(found, rig_, access_, std::move(streams), RtspLimits(), tls_.newest(),
+                                               node_ ? &node_->nodes : nullptr);
     const std::lock_guard lock(mutex_);
     rtsp_ = std::move(server);
   });

@@ -16,6 +16,7 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/nodes/wall.h"
 #include "app/publisher/server/owner_token.h"
 #include "app/publisher/server/rtsp/server.h"
 #include "app/publisher/server/served_tls.h"
@@ -28,8 +29,9 @@ namespace campipe {
 class Servers {
  public:
   // `send`: a request on its way to the supervisor. An address that cannot be taken is logged once, and tried again
-  // every few seconds: the rig runs meanwhile.
-  Servers(const ServerConfig& config, const RigPage& page, const RigView::Send& send);
+  // every few seconds: the rig runs meanwhile. `cluster`: of which it is a node.
+  Servers(const ServerConfig& config, const std::optional<ClusterConfig>& cluster, const RigPage& page,
+          const RigView::Send& send);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
@@ -58,22 +60,40 @@ class Servers {
   [[nodiscard]] nlohmann::json viewers() const;
   void start_http();
   void start_rtsp();
+  void start_door();
+  [[nodiscard]] UniqueFd open_rtsp(const Identity& identity, const std::string& address) const;
   static std::optional<std::string> find_address(const std::string& configured, Listener& listener);
   template <typename Start>
   void try_to(Listener& listener, const std::string& configured, const Start& start);
+
+  // What a node of a cluster needs for the others.
+  struct NodePart {
+    NodePart(const ClusterConfig& of, const RigView& rig)
+        : config(of),
+          nodes(of.tls.has_value()),
+          wall(rig, nodes),
+          tls(of.tls ? std::optional<TlsFiles>(*of.tls) : std::nullopt) {}
+    const ClusterConfig config;
+    Nodes nodes;
+    NodesWall wall;
+    ServedTls tls;
+    Listener listener{"the other nodes' door"};
+  };
 
   ServerConfig config_;
   const RigPage& page_;
   RigView rig_;
   Access access_;
+  const std::unique_ptr<NodePart> node_;  // null: of no cluster
   Api api_;
   GpuMeter gpus_;
   Metrics metrics_;
   std::map<OutputId, ResolvedOutput> cameras_;
   ServedTls tls_;
   OwnerToken token_;
-  mutable std::mutex mutex_;  // of the next two, for the API's threads
+  mutable std::mutex mutex_;  // of the next three, for the API's threads
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<HttpServer> door_;  // for the other nodes
   std::unique_ptr<RtspServer> rtsp_;
   Listener http_listener_{"HTTP"};
   Listener rtsp_listener_{"RTSP"};

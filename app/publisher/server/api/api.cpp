@@ -63,8 +63,15 @@ void check_permission(const ApiOperation& operation, const HttpRequest& request,
 
 }  // namespace
 
-Api::Api(RigView& rig, Access& access, Viewers viewers)
-    : parts_{rig, access, std::move(viewers), ShownStatus(rig), History(), std::make_shared<Recordings>()} {}
+Api::Api(RigView& rig, Access& access, Viewers viewers, Nodes* nodes, NodesWall* wall)
+    : parts_{rig,
+             access,
+             std::move(viewers),
+             ShownStatus(rig, [&rig, wall] { return wall != nullptr ? wall->status() : rig.status(); }),
+             ShownStatus(rig, [&rig] { return rig.status(); }),
+             History(),
+             std::make_shared<Recordings>(),
+             nodes} {}
 
 std::vector<HttpServer::Route> Api::routes() {
   const auto answers = [this](const HttpRequest& request) { return answer(request); };
@@ -80,12 +87,29 @@ std::vector<HttpServer::Route> Api::routes() {
 
 void Api::tick() { parts_.history.sample(*parts_.rig.status()); }
 
+// Null: it is answered here. Changes of the configuration are: the cluster's rig is another way.
+std::optional<std::string> Api::relayed_to(const ApiOperation& operation, const HttpRequest& request,
+                                           const std::string& camera) const {
+  const bool is_of_one =
+      operation.path.starts_with("cameras/*") && operation.method != "PUT" && operation.method != "DELETE";
+  if (parts_.nodes == nullptr || request.from_node || !is_of_one) return std::nullopt;
+  const auto places = parts_.nodes->places();
+  return places->is_elsewhere(camera) ? std::optional(places->cameras.at(camera)) : std::nullopt;
+}
+
 HttpAnswer Api::answer(const HttpRequest& request) try {
   std::string camera;
   std::string allowed;
   const ApiOperation* operation = find(request, camera, allowed);
   if (operation == nullptr) return method_not_allowed(allowed);
+  // Nodes have their own way of saying who somebody is: nobody tries passwords through them.
+  if (request.from_node && operation->scope == ApiScope::anyone) throw ApiError(404, "this is no call for other nodes");
   check_permission(*operation, request, camera);
+  if (const auto node = relayed_to(*operation, request, camera)) {
+    HttpAnswer answer;
+    answer.relay_to = node;
+    return answer;
+  }
   return operation->handle({parts_, request, camera});
 } catch (const ApiError& error) {
   return error_answer(error);
@@ -93,13 +117,20 @@ HttpAnswer Api::answer(const HttpRequest& request) try {
 
 HttpAnswer Api::recording_file(const HttpRequest& request) try {
   if (request.method != "GET") return method_not_allowed();
-  constexpr std::array<std::string_view, 1> parameters{"download"};
+  constexpr std::array<std::string_view, 2> parameters{"download", "node"};
   check_parameters(request, parameters);
   const std::string id = request.path.substr(std::string_view("/recordings/files/").size());
   const std::string camera = Recordings::camera_of(id);
   if (!request.identity.may(Permission::view, camera)) throw ApiError(404, "there is no such recording");
   if (!request.identity.may(Permission::record, camera))
     throw ApiError(403, "user '" + request.identity.user + "' may not see recordings");
+  const std::string node = parameter(request, "node", "");
+  const bool is_elsewhere = parts_.nodes != nullptr && !request.from_node && node != parts_.nodes->places()->own;
+  if (is_elsewhere && !node.empty()) {
+    HttpAnswer answer;
+    answer.relay_to = node;
+    return answer;
+  }
   return from_disk([recordings = parts_.recordings, id](const Recordings::IsAbout& is_about) {
     const PathBelow file = recordings->file(id, is_about);
     if (file.name.empty()) return http_error(404, "there is no such recording");

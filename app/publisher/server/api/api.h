@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/publisher/server/api/operations.h"
+#include "app/publisher/server/nodes/wall.h"
 
 namespace campipe {
 
@@ -17,8 +18,8 @@ class Api {
  public:
   using Viewers = std::function<nlohmann::json()>;  // see ApiParts
 
-  // All must outlive it, and whatever its routes were given to.
-  Api(RigView& rig, Access& access, Viewers viewers);
+  // All must outlive it, and whatever its routes were given to. `nodes`, `wall`: null: of no cluster.
+  Api(RigView& rig, Access& access, Viewers viewers, Nodes* nodes = nullptr, NodesWall* wall = nullptr);
 
   [[nodiscard]] std::vector<HttpServer::Route> routes();
 
@@ -29,6 +30,8 @@ class Api {
 
  private:
   HttpAnswer answer(const HttpRequest& request);
+  [[nodiscard]] std::optional<std::string> relayed_to(const ApiOperation& operation, const HttpRequest& request,
+                                                      const std::string& camera) const;
   HttpAnswer recording_file(const HttpRequest& request);
 
   ApiParts parts_;

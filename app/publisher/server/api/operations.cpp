@@ -11,6 +11,7 @@
 #include "app/config/names.h"
 #include "app/config/part_names.h"
 #include "app/publisher/server/api/description.h"
+#include "app/publisher/server/api/node_recordings.h"
 #include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
 
@@ -89,19 +90,32 @@ HttpAnswer ask(const ApiCall& call, messages::Request request) {
   return json_answer(reply.status, call.request.identity.administers() ? clean : for_viewers(clean));
 }
 
+constexpr std::array<std::string_view, 1> local_only{"local"};
+
+// Of this node alone, as other nodes ask.
+bool is_local(const HttpRequest& request) {
+  const auto local = find_choice<bool>(parameter(request, "local", "false"));
+  if (!local) throw ApiError(400, "'local' must be true or false");
+  return *local || request.from_node;
+}
+
+ShownStatus& status_for(const ApiCall& call) {
+  return is_local(call.request) ? call.api.local_status : call.api.status;
+}
+
 HttpAnswer get_status(const ApiCall& call) {
-  check_parameters(call.request, nothing);
-  return json_text_answer(200, *call.api.status.text_of(call.request.identity));
+  check_parameters(call.request, local_only);
+  return json_text_answer(200, *status_for(call).text_of(call.request.identity));
 }
 
 HttpAnswer get_cameras(const ApiCall& call) {
-  check_parameters(call.request, nothing);
-  return json_answer(200, {{"cameras", call.api.status.cameras_of(call.request.identity)}});
+  check_parameters(call.request, local_only);
+  return json_answer(200, {{"cameras", status_for(call).cameras_of(call.request.identity)}});
 }
 
 HttpAnswer get_camera(const ApiCall& call) {
   check_parameters(call.request, nothing);
-  const auto camera = call.api.status.camera_of(call.request.identity, call.camera);
+  const auto camera = status_for(call).camera_of(call.request.identity, call.camera);
   if (!camera) throw no_camera(call.camera);
   return json_answer(200, *camera);
 }
@@ -175,7 +189,7 @@ HttpAnswer move_camera(const ApiCall& call) {
 
 HttpAnswer get_history(const ApiCall& call) {
   check_parameters(call.request, nothing);
-  const auto newest = call.api.status.of(call.request.identity);
+  const auto newest = call.api.local_status.of(call.request.identity);
   if (!newest->at("cameras").contains(call.camera)) throw no_camera(call.camera);
   return json_answer(200, call.api.history.of(call.camera));
 }
@@ -188,7 +202,7 @@ HttpAnswer reload(const ApiCall& call) {
 
 HttpAnswer get_cluster(const ApiCall& call) {
   check_parameters(call.request, nothing);
-  const auto cluster = call.api.status.cluster_of(call.request.identity);
+  const auto cluster = call.api.local_status.cluster_of(call.request.identity);
   if (!cluster) throw ApiError(404, "this rig is no node of a cluster");
   return json_answer(200, *cluster);
 }
@@ -210,31 +224,42 @@ HttpAnswer move_to_node(const ApiCall& call) {
   return ask(call, std::move(asked));
 }
 
+// Cameras that this rig has, and, in a cluster, all others: a node keeps what it has recorded of one that has moved.
+std::set<std::string> recorded_cameras(const ApiCall& call) {
+  std::set<std::string> names;
+  const auto newest = call.api.local_status.of(call.request.identity);
+  for (const auto& [name, status_of_it] : newest->at("cameras").items()) names.insert(name);
+  if (call.api.nodes == nullptr) return names;
+  for (const auto& [name, node] : call.api.nodes->places()->cameras) names.insert(name);
+  return names;
+}
+
 HttpAnswer get_recordings(const ApiCall& call) {
-  constexpr std::array<std::string_view, 4> parameters{"camera", "from", "to", "limit"};
+  constexpr std::array<std::string_view, 5> parameters{"camera", "from", "to", "limit", "local"};
   check_parameters(call.request, parameters);
   const Identity& identity = call.request.identity;
   if (identity.config && identity.config->may < Permission::record)
     throw ApiError(403, "user '" + identity.user + "' may not see recordings");
-  const auto newest = call.api.status.of(call.request.identity);
-  const json& cameras = newest->at("cameras");
-  const auto is_seen = [&](const std::string& name) {
-    return cameras.contains(name) && identity.may(Permission::record, name);
-  };
   const std::string camera = parameter(call.request, "camera", "");
-  if (!camera.empty() && !is_seen(camera)) throw no_camera(camera);
-  std::set<std::string> seen;
-  for (const auto& [name, status_of_it] : cameras.items()) {
-    if ((camera.empty() || name == camera) && is_seen(name)) seen.insert(name);
-  }
+  std::set<std::string> seen = recorded_cameras(call);
+  std::erase_if(seen, [&](const std::string& name) {
+    return (!camera.empty() && name != camera) || !identity.may(Permission::record, name);
+  });
+  if (!camera.empty() && seen.empty()) throw no_camera(camera);
   const auto wanted = [seen = std::move(seen)](const std::string& name) { return seen.contains(name); };
   const Recordings::Query query{wanted, time_parameter(call.request, "from"), time_parameter(call.request, "to"),
                                 limit_parameter(call.request)};
-  return from_disk([recordings = call.api.recordings, query](const Recordings::IsAbout& is_about) {
+  const bool has_others = call.api.nodes != nullptr && !is_local(call.request);
+  const auto others = has_others ? std::make_shared<NodeRecordings>(*call.api.nodes, camera, query, identity,
+                                                                    call.api.access.required())
+                                 : nullptr;
+  return from_disk([recordings = call.api.recordings, query, others](const Recordings::IsAbout& is_about) {
     json listed = json::array();
     for (const ListedRecording& recording : recordings->list(query, is_about))
       listed.push_back(recording_json(recording));
-    return json_answer(200, {{"recordings", listed}});
+    json body{{"recordings", std::move(listed)}};
+    if (others) others->add_to(body);
+    return json_answer(200, body);
   });
 }
 

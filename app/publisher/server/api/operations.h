@@ -14,6 +14,7 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/api/shown_status.h"
 #include "app/publisher/server/http/server.h"
+#include "app/publisher/server/nodes/nodes.h"
 #include "app/publisher/server/recordings.h"
 
 namespace campipe {
@@ -23,10 +24,12 @@ struct ApiParts {
   RigView& rig;
   Access& access;
   std::function<nlohmann::json()> viewers;  // a list, as HttpServer::viewers() and RtspServer's, together
-  ShownStatus status;
+  ShownStatus status;                       // of the cluster, in a node of one
+  ShownStatus local_status;                 // of this node's rig
   History history;
   // Shared with threads that wait for a disk, perhaps longer than all else lives.
   std::shared_ptr<Recordings> recordings;
+  Nodes* nodes;  // null: of no cluster
 };
 
 // One request, during the handler's call.

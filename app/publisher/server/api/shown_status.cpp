@@ -77,11 +77,16 @@ json seen_of(const json& cameras, const Identity& identity) {
 
 }  // namespace
 
-// With its status; under the mutex.
-ShownStatus::Shown& ShownStatus::newest_for(const Identity& identity) {
+// Without the mutex: it may take its time.
+std::shared_ptr<const json> ShownStatus::newest() const {
   // Who asked of a status without cameras would take them for removed.
   if (!rig_.status_age()) throw ApiError(503, "there is no status of the rig yet; try again in a second", 1);
-  if (auto newest = rig_.status(); newest_ != newest) {
+  return newest_of_();
+}
+
+// With its status; under the mutex.
+ShownStatus::Shown& ShownStatus::shown_to(const Identity& identity, std::shared_ptr<const json> newest) {
+  if (newest_ != newest) {
     newest_ = std::move(newest);
     for_administrators_ = for_viewers_ = {};
   }
@@ -98,13 +103,15 @@ ShownStatus::Shown& ShownStatus::newest_for(const Identity& identity) {
 }
 
 std::shared_ptr<const json> ShownStatus::of(const Identity& identity) {
+  auto now = newest();
   const std::lock_guard lock(mutex_);
-  return newest_for(identity).status;
+  return shown_to(identity, std::move(now)).status;
 }
 
 std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity) {
+  auto now = newest();
   const std::lock_guard lock(mutex_);
-  Shown& shown = newest_for(identity);
+  Shown& shown = shown_to(identity, std::move(now));
   const json& cameras = shown.status->at("cameras");
   const auto cluster = shown.status->find("cluster");
   const bool sees_cluster = cluster == shown.status->end() || sees_all(cluster->at("cameras"), identity);

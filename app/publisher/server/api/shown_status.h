@@ -3,6 +3,7 @@
 // Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -16,8 +17,10 @@ namespace campipe {
 
 class ShownStatus {
  public:
+  // What `newest` returns is shown: the rig's status, or that of a whole cluster; `newest` may wait a second for that.
   // `rig` must outlive it.
-  explicit ShownStatus(const RigView& rig) : rig_(rig) {}
+  using Newest = std::function<std::shared_ptr<const nlohmann::json>()>;
+  ShownStatus(const RigView& rig, Newest newest) : rig_(rig), newest_of_(std::move(newest)) {}
 
   // With all cameras, for any user; "cameras" is always an object. Throws ApiError 503 until the first status of the
   // rig has come, which is within seconds of the publisher's start.
@@ -38,9 +41,11 @@ class ShownStatus {
     std::shared_ptr<const nlohmann::json> status;
     std::shared_ptr<const std::string> text;  // of all cameras
   };
-  Shown& newest_for(const Identity& identity);
+  [[nodiscard]] std::shared_ptr<const nlohmann::json> newest() const;
+  Shown& shown_to(const Identity& identity, std::shared_ptr<const nlohmann::json> newest);
 
   const RigView& rig_;
+  const Newest newest_of_;
   std::mutex mutex_;
   std::shared_ptr<const nlohmann::json> newest_;  // the rig's
   Shown for_administrators_;                      // without passwords

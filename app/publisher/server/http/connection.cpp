@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "app/publisher/server/nodes/certificate.h"
+#include "app/publisher/server/nodes/nodes.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -44,6 +46,19 @@ std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& 
   if (output.empty()) return place;
   const nlohmann::json& all = (*status)["cameras"][camera];
   return all.contains("outputs") && all["outputs"].contains(output) ? std::optional(place) : std::nullopt;
+}
+
+// Nothing: it is answered here. Whose node it is not known of is another matter.
+std::optional<std::string> relayed_to(const HttpShared& shared, const HttpGate::Passed& passed) {
+  if (shared.cluster.nodes == nullptr || passed.request.from_node) return std::nullopt;
+  const auto places = shared.cluster.nodes->places();
+  const std::string& camera = passed.camera->camera;
+  return places->is_elsewhere(camera) ? std::optional(places->cameras.at(camera)) : std::nullopt;
+}
+
+// The plan has it, and it comes.
+bool is_awaited(const HttpShared& shared, const std::string& camera) {
+  return shared.cluster.nodes != nullptr && shared.cluster.nodes->places()->cameras.contains(camera);
 }
 
 }  // namespace
@@ -136,6 +151,7 @@ awaitable<bool> HttpConnection::serve_one() {
   exchange.facts = facts_of(exchange.message);
   shared_->gate.note_peer(exchange.facts, address_, stream_.has_tls());
   HttpGate::Verdict verdict = co_await judge(exchange.facts);
+  if (shared_->cluster.is_door && !verdict.refusal) verdict.refusal = refuse_certificate();
   exchange.passed = std::move(verdict.passed);
   if (closed_) co_return false;
   if (!place_.answer(exchange.passed.request.identity, exchange.facts.address)) verdict.refusal = no_place_is_left();
@@ -197,6 +213,15 @@ awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   co_return verdict;
 }
 
+// At a node's door. Its authority may sign others than nodes, such as etcd.
+std::optional<HttpAnswer> HttpConnection::refuse_certificate() {
+  SSL* const tls = stream_.tls_handle();
+  const auto places = shared_->cluster.nodes->places();
+  if (tls == nullptr || is_node_certificate(tls, *places)) return std::nullopt;
+  if (places->nodes.empty()) return http_busy("this node does not know the others yet", 1);
+  return http_error(403, "the certificate is that of no node of this cluster: it names none, and no node's address");
+}
+
 awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
   const HttpGate::Passed& passed = exchange.passed;
   if (!passed.camera) {
@@ -204,9 +229,17 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
     co_return;
   }
   const std::string& what = passed.camera->what;
+  if (what == "rtsp" && passed.request.from_node) {
+    co_await serve_rtsp(shared_from_this(), exchange);
+    co_return;
+  }
   const bool endless = what == "stream.ts" || what == "stream.mp4";
-  const auto place = find_place(shared_->rig, passed);
   const auto self = shared_from_this();
+  if (const auto node = relayed_to(*shared_, passed)) {
+    co_await serve_relay(self, exchange, *node);
+    co_return;
+  }
+  const auto place = find_place(shared_->rig, passed);
   HttpAnswer refusal;
   if (what != "live" && !endless && what != "snapshot.jpg")
     refusal = http_error(404, "a camera has no such thing");
@@ -214,6 +247,8 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
     refusal = method_not_allowed();
   else if (!place && !shared_->rig.status_age())
     refusal = http_busy("there is no status of the rig yet", 1);
+  else if (!place && is_awaited(*shared_, passed.camera->camera))
+    refusal = http_busy("this camera has not begun on its node yet", 1);
   else if (!place)
     refusal = http_error(404, "there is no such camera or output");
   else if (what == "live" && !exchange.facts.upgrade)
@@ -244,6 +279,10 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   } else {
     auto done = co_await shared_->threads.workers.run(place_.holder(), handle);
     answer = done ? std::move(*done) : too_much_waits();
+  }
+  if (answer.relay_to) {
+    co_await serve_relay(shared_from_this(), exchange, *answer.relay_to);
+    co_return;
   }
   if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what);
   co_await send(answer, exchange);

@@ -50,11 +50,17 @@ struct HttpThreads {
 // What connections have in common. It lives as long as the last one of them.
 struct HttpShared {
   HttpShared(const ServerConfig& config, RigView& of_rig, Access& access, std::vector<HttpServer::Route> of_routes,
-             const HttpLimits& of_limits)
-      : rig(of_rig), routes(std::move(of_routes)), gate(config, access, routes), limits(of_limits), places(of_limits) {}
+             const HttpLimits& of_limits, HttpCluster of_cluster)
+      : rig(of_rig),
+        routes(std::move(of_routes)),
+        cluster(std::move(of_cluster)),
+        gate(config, access, routes, cluster.is_door),
+        limits(of_limits),
+        places(of_limits) {}
 
   RigView& rig;
   const std::vector<HttpServer::Route> routes;
+  const HttpCluster cluster;
   const HttpGate gate;
   const HttpLimits limits;
   HttpPlaces places;
@@ -108,6 +114,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::awaitable<bool> read_request(HttpReader& reader);
   boost::asio::awaitable<void> refuse_unread(const HttpAnswer& refusal);
   boost::asio::awaitable<HttpGate::Verdict> judge(const HttpFacts& facts);
+  [[nodiscard]] std::optional<HttpAnswer> refuse_certificate();
   boost::asio::awaitable<void> dispatch(Exchange& exchange);
   boost::asio::awaitable<void> serve_route(Exchange& exchange);
   boost::asio::awaitable<HttpAnswer> look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what);
@@ -133,6 +140,11 @@ struct LivePlace {
 // WebSocket, until it is over. The connection has no other use afterwards.
 boost::asio::awaitable<void> serve_web_socket(std::shared_ptr<HttpConnection> connection,
                                               HttpConnection::Exchange& exchange, LivePlace place);
+// What another node answers, until one of the three ends. The connection has no other use afterwards.
+boost::asio::awaitable<void> serve_relay(std::shared_ptr<HttpConnection> connection, HttpConnection::Exchange& exchange,
+                                         std::string node);
+// RTSP, likewise.
+boost::asio::awaitable<void> serve_rtsp(std::shared_ptr<HttpConnection> connection, HttpConnection::Exchange& exchange);
 // An answer without end.
 boost::asio::awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection,
                                            HttpConnection::Exchange& exchange, LivePlace place);

@@ -43,8 +43,9 @@ HttpAnswer too_many(int retry_after_s) {
 
 }  // namespace
 
-HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes)
-    : access_(access), routes_(routes) {
+HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes,
+                   bool is_door)
+    : is_door_(is_door), has_tls_(config.tls.has_value()), access_(access), routes_(routes) {
   if (const auto address = split_listen_address(config.http_address)) own_host_ = address->host;
   for (const std::string& proxy : config.trusted_proxies) {
     if (const auto range = parse_address_range(proxy)) proxies_.push_back(*range);
@@ -86,9 +87,10 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   passed.request.method = facts.method == "HEAD" ? "GET" : facts.method;
   passed.request.address = facts.address;
   passed.request.secure = facts.secure;
+  passed.request.from_node = is_door_;
   passed.camera = parse_camera_path(passed.request.path);
   if (!passed.camera) passed.route = find_route(passed.request.path);
-  if (!identify(facts, check, verdict)) return verdict;
+  if (!(is_door_ ? identify_for_node(facts, verdict) : identify(facts, check, verdict))) return verdict;
   verdict.refusal = refuse_forgery(facts, passed);
   if (verdict.refusal) return verdict;
   if (!passed.camera && passed.route == nullptr) {
@@ -108,8 +110,11 @@ std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) cons
   if (facts.fetch.site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
     return http_error(403, "requests from other sites' pages are refused");
   }
+  if (is_door_ && (!facts.origin.empty() || !facts.fetch.site.empty() || !facts.fetch.mode.empty()))
+    return http_error(403, "this is for the other nodes of the cluster, and no browser is one");
   // No host: a request of HTTP/1.0, as monitors of load balancers make; no browser does.
-  if (access_.required() || facts.host.empty() || is_own_host(facts.host, own_host_)) return std::nullopt;
+  const bool is_known_otherwise = is_door_ ? has_tls_ : access_.required();
+  if (is_known_otherwise || facts.host.empty() || is_own_host(facts.host, own_host_)) return std::nullopt;
   return http_error(403,
                     "without users, this is reached only by address, as localhost, by the machine's name, or by "
                     "the host that http_address names");
@@ -154,6 +159,28 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
   return true;
 }
 
+// Without TLS whoever has an account on this machine could name any user.
+bool HttpGate::identify_for_node(const HttpFacts& facts, Verdict& verdict) const {
+  Identity& identity = verdict.passed.request.identity;
+  if (!has_tls_ && access_.required()) {
+    verdict.refusal = http_error(403, "this node has users: it lets other nodes in with `cluster.tls` only");
+  } else if (!facts.node.user.empty()) {
+    const auto user = access_.identity_of(facts.node.user);
+    if (user)
+      identity = *user;
+    else
+      verdict.refusal = http_error(403, "the camera's node has no such user");
+  } else if (facts.node.visitor == "1") {
+    identity = Identity::visitor();
+    if (access_.required()) verdict.refusal = http_error(403, "the camera's node has users, and this one has none");
+  } else if (facts.node.own == "1") {
+    identity = Identity::node();
+  } else {
+    verdict.refusal = http_error(403, "the request names no user");
+  }
+  return !verdict.refusal;
+}
+
 // A browser sends its cookie with whatever page makes it send a request; only our own page knows the token.
 std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const Passed& passed) const {
   if (passed.request.session.empty() || only_reads(facts.method)) return std::nullopt;
@@ -169,6 +196,7 @@ bool HttpGate::still_may(const Passed& passed) const {
 }
 
 bool HttpGate::is_proxy(const std::string& address) const {
+  if (is_door_) return true;
   return std::ranges::any_of(proxies_, [&](const AddressRange& range) { return range.contains(address); });
 }
 
@@ -177,7 +205,8 @@ bool HttpGate::is_proxy(const std::string& address) const {
 void HttpGate::note_peer(HttpFacts& facts, const std::string& address, bool tls) const {
   facts.address = address;
   facts.secure = tls;
-  if (!is_proxy(address)) return;
+  if (is_door_ && is_address(facts.forwarded.addresses)) facts.address = facts.forwarded.addresses;
+  if (is_door_ || !is_proxy(address)) return;
   facts.secure = tls || facts.forwarded.proto == "https";
   std::string_view rest = facts.forwarded.addresses;
   while (!rest.empty() && is_proxy(facts.address)) {

@@ -16,7 +16,10 @@ namespace campipe {
 class HttpGate {
  public:
   // `access` and `routes` must outlive it.
-  HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes);
+  // `is_door`: of a node of a cluster. Who comes in there is another node, which names the user; TLS has seen to that,
+  // or, without TLS, that the address is one of this machine.
+  HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes,
+           bool is_door = false);
 
   struct Passed {
     HttpRequest request;
@@ -41,6 +44,7 @@ class HttpGate {
   [[nodiscard]] bool still_may(const Passed& passed) const;
   // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`.
   void note_peer(HttpFacts& facts, const std::string& address, bool tls) const;
+  [[nodiscard]] bool has_users() const { return access_.required(); }
   [[nodiscard]] bool is_proxy(const std::string& address) const;
 
  private:
@@ -49,8 +53,11 @@ class HttpGate {
   using CheckAuthorization = std::function<std::optional<Access::Result>(const HttpFacts&)>;
   [[nodiscard]] Verdict judge_by(HttpFacts facts, const CheckAuthorization& check) const;
   bool identify(const HttpFacts& facts, const CheckAuthorization& check, Verdict& verdict) const;
+  bool identify_for_node(const HttpFacts& facts, Verdict& verdict) const;
   [[nodiscard]] std::optional<HttpAnswer> refuse_forgery(const HttpFacts& facts, const Passed& passed) const;
 
+  const bool is_door_;
+  const bool has_tls_;
   std::string own_host_;
   std::vector<AddressRange> proxies_;
   Access& access_;

@@ -1,5 +1,3 @@
-#include <netinet/tcp.h>
-
 #include "app/publisher/server/http/connection.h"  // first of those with asio
 
 #include <boost/asio/detached.hpp>
@@ -33,14 +31,6 @@ constexpr auto first_picture_patience = std::chrono::seconds(10);
 constexpr auto silence_patience = std::chrono::seconds(60);  // a ping after half of it
 constexpr auto farewell_patience = std::chrono::seconds(2);
 constexpr std::size_t longest_message = 4096;  // of a client
-constexpr int unsent_bytes = 128 * 1024;
-
-// What lies in the kernel cannot be dropped any more when a viewer is slow, so little does.
-void keep_queue_short(HttpStream& stream) {
-  ::setsockopt(stream.tcp().socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes,
-               sizeof unsent_bytes);
-}
-
 class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
  public:
   LiveSocket(std::shared_ptr<HttpConnection> connection, const Exchange& exchange, const LivePlace& place)

@@ -3,6 +3,8 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 
+#include "app/publisher/server/nodes/request.h"
+
 namespace campipe {
 namespace {
 
@@ -85,6 +87,9 @@ HttpFacts facts_of(HttpMessage& message) {
   facts.accept = header(http::field::accept);
   facts.credentials.cookie = header(http::field::cookie);
   facts.credentials.authorization = header(http::field::authorization);
+  facts.node.user = header(node_user_header);
+  facts.node.visitor = header(node_visitor_header);
+  facts.node.own = header(node_own_header);
   facts.credentials.csrf = header("X-CSRF-Token");
   facts.forwarded.proto = header("X-Forwarded-Proto");
   // There may be several, which are one.

@@ -38,6 +38,11 @@ struct HttpFacts {
     std::string if_range;
     std::string if_none_match;
   } conditions;
+  struct Node {  // Campipe-…: for whom another node of the cluster asks. Counts at a node's door only
+    std::string user;
+    std::string visitor;  // "1": for whoever comes to a node without users
+    std::string own;      // "1": for itself
+  } node;
   std::string accept;
   std::string body;
   bool upgrade = false;  // to WebSocket

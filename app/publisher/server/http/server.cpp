@@ -73,8 +73,8 @@ class HttpServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
                  const HttpLimits& limits, const std::string& listen_at,
-                 const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls)
-      : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits)),
+                 const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls, HttpCluster cluster)
+      : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits, std::move(cluster))),
         acceptor_(open_acceptor(*shared_->io, listen_at.empty() ? config.http_address : listen_at)) {
     if (config.tls && !tls) throw Error("HTTP cannot be served: its certificate was not read");
     shared_->tls = std::move(tls);
@@ -177,9 +177,9 @@ class HttpServer::Implementation {
 
 HttpServer::HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
                        const HttpLimits& limits, const std::string& listen_at,
-                       const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls)
+                       const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls, HttpCluster cluster)
     : implementation_(std::make_unique<Implementation>(config, rig, access, std::move(routes), limits, listen_at,
-                                                       on_listening, std::move(tls))) {}
+                                                       on_listening, std::move(tls), std::move(cluster))) {}
 HttpServer::~HttpServer() = default;
 
 nlohmann::json HttpServer::viewers() const { return implementation_->viewers(); }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,11 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/server_tls.h"
 #include "core/files_below.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
+
+class Nodes;
 
 // A request whose sender is known and whose size was checked. Valid during the handler's call.
 struct HttpRequest {
@@ -30,8 +34,9 @@ struct HttpRequest {
   std::string body;
   std::string address;  // the peer's
   Identity identity;
-  std::string session;  // the token in the cookie `session_cookie`, if that is how the sender is known
-  bool secure = false;  // it came over TLS
+  std::string session;     // the token in the cookie `session_cookie`, if that is how the sender is known
+  bool secure = false;     // it came over TLS
+  bool from_node = false;  // another node of the cluster sent it, for `identity`: only what is here is answered
 };
 // Whose recordings a thread is looking at, which may wait for their disk. Any thread.
 class DiskNote {
@@ -63,6 +68,9 @@ struct HttpAnswer {
   // owns all that it uses: where the disk does not answer, neither it nor its thread is waited for at the end.
   using DiskWork = std::function<HttpAnswer(DiskNote& note)>;
   DiskWork on_disk;
+  // The node of the cluster whose answer this is to be: the request goes on to there. Empty: no node has what is asked
+  // for now.
+  std::optional<std::string> relay_to;
 };
 
 struct HttpLimits {
@@ -71,7 +79,16 @@ struct HttpLimits {
   std::chrono::milliseconds request = std::chrono::seconds(10);  // from its first byte to its last
   std::chrono::milliseconds idle = std::chrono::seconds(60);     // between requests
   std::chrono::milliseconds send = std::chrono::seconds(30);     // that does not move
+  std::chrono::milliseconds relay = std::chrono::seconds(15);    // until another node answers, whose rig may take ten
   std::chrono::milliseconds disk = std::chrono::seconds(10);     // each time that something is read from one
+};
+
+// Of a server of a node of a cluster (publisher/server/nodes/nodes.h).
+struct HttpCluster {
+  Nodes* nodes = nullptr;  // null: of no cluster; must outlive it
+  bool is_door = false;    // it lets other nodes in, and nobody else; its `config.http_address` is the node's address
+  // A connection to this node's RTSP server for whom another node has let in; nothing: there is none now.
+  std::function<UniqueFd(const Identity& identity, const std::string& address)> open_rtsp = {};
 };
 
 class HttpServer {
@@ -91,7 +108,8 @@ class HttpServer {
   // Throws Error where the address cannot be taken.
   HttpServer(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
              const HttpLimits& limits = {}, const std::string& listen_at = {},
-             const std::function<void(std::uint16_t port)>& on_listening = {}, ServerTls tls = nullptr);
+             const std::function<void(std::uint16_t port)>& on_listening = {}, ServerTls tls = nullptr,
+             HttpCluster cluster = {});
   // Ends all connections, within a second; waits for handlers that still run (RigView::close() ends their waits), but
   // for no disk.
   ~HttpServer();

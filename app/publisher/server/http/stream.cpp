@@ -1,5 +1,7 @@
 #include "app/publisher/server/http/stream.h"
 
+#include <netinet/tcp.h>
+
 namespace campipe {
 
 namespace asio = boost::asio;
@@ -13,6 +15,10 @@ HttpStream::~HttpStream() = default;
 
 awaitable<void> HttpStream::handshake() {
   if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
+}
+
+awaitable<void> HttpStream::handshake_as_client() {
+  if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
 }
 
 awaitable<void> HttpStream::send_end() {
@@ -37,6 +43,12 @@ void HttpStream::write_some(const FirstBuffers<asio::const_buffer>& from, AnyHan
 
 void teardown(boost::beast::role_type role, HttpStream& stream, HttpStream::ErrorCode& error) {
   boost::beast::websocket::teardown(role, stream.tcp_.socket(), error);
+}
+
+void keep_queue_short(HttpStream& stream) {
+  constexpr int unsent_bytes = 128 * 1024;
+  ::setsockopt(stream.tcp().socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes,
+               sizeof unsent_bytes);
 }
 
 void HttpStream::begin_teardown(boost::beast::role_type role, AnyHandler<ErrorCode> handler) {

@@ -60,6 +60,9 @@ class HttpStream {
   [[nodiscard]] bool has_tls() const { return tls_.has_value(); }
 
   boost::asio::awaitable<void> handshake();
+  // As the side that has connected.
+  boost::asio::awaitable<void> handshake_as_client();
+  [[nodiscard]] SSL* tls_handle() { return tls_ ? tls_->native_handle() : nullptr; }  // null: none
   // Says that there is no more; of TLS too, as far as the other side listens.
   boost::asio::awaitable<void> send_end();
 
@@ -98,6 +101,9 @@ class HttpStream {
 };
 
 void teardown(boost::beast::role_type role, HttpStream& stream, HttpStream::ErrorCode& error);
+
+// What lies in the kernel cannot be dropped any more when a viewer is slow, so little does.
+void keep_queue_short(HttpStream& stream);
 
 inline void beast_close_socket(HttpStream& stream) { stream.tcp().close(); }
 

@@ -113,14 +113,23 @@ function notify(message) {
   for (const listener of [...listeners]) listener(message);
 }
 
-// What changed between two answers, for each second: the counters themselves only grow.
-function ratesOf(status, previous) {
+// By which its counters count: that of its node, in a cluster.
+const countedAt = (status, camera) => Date.parse(camera.time_utc ?? status.time_utc);
+
+// What changed between two answers, for each second: the counters themselves only grow, as long as a camera's node is
+// the same.
+function ratesOf(status, latest) {
   const rates = {};
-  if (!previous) return rates;
-  const seconds = (Date.parse(status.time_utc) - Date.parse(previous.time_utc)) / 1000;
-  if (!(seconds > 1.5)) return rates; // too short for a rate
+  if (!latest) return rates;
+  const {status: previous, rates: last} = latest;
   for (const [name, camera] of Object.entries(status.cameras ?? {})) {
     const before = previous.cameras?.[name];
+    if (!before || before.node !== camera.node) continue;
+    const seconds = (countedAt(status, camera) - countedAt(previous, before)) / 1000;
+    if (!(seconds > 1.5)) {
+      if (last[name]) rates[name] = last[name]; // too short for a rate
+      continue;
+    }
     const frames = camera.frames?.encoded - before?.frames?.encoded;
     const bits = (camera.bytes - before?.bytes) * 8;
     if (frames >= 0) rates[name] = {fps: frames / seconds, bitrate: Math.max(0, bits) / seconds};
@@ -138,8 +147,8 @@ async function ask() {
     const status = await get('status');
     clockOffset = Date.parse(status.time_utc) - Date.now();
     intentionalDrops = status.intentional_drops ?? [];
-    const rates = ratesOf(status, latest?.status);
-    message = latest = {status, rates: Object.keys(rates).length ? rates : (latest?.rates ?? {})};
+    const rates = ratesOf(status, latest);
+    message = latest = {status, rates};
     failedSince = 0;
   } catch (error) {
     failedSince ||= Date.now();

@@ -165,7 +165,8 @@ class CameraPage {
     const all = workersWith(camera);
     const parts = [...new Set(all)].sort((a, b) => a - b);
     const isStaged = all.length > 1;
-    this.#move.hidden = !administers() || camera.state !== 'running' || parts.length === 0 || workers.length < 2;
+    const isElsewhere = camera.node && camera.node !== status.cluster?.node; // whose workers are not known here
+    this.#move.hidden = isElsewhere || !administers() || camera.state !== 'running' || parts.length === 0 || workers.length < 2;
     const selects = this.#selects();
     if (selects.some((select) => select.disabled || document.activeElement === select)) return;
     const key = `${workers} ${parts} ${isStaged}`;

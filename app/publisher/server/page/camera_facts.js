@@ -29,8 +29,8 @@ function groupText({name, phase_ms: phase, drift_ms: drift, skew_ms: skew}, {rep
   return `${name}: ${apart}; ${own}; ${count(repeated ?? 0)} frames repeated`;
 }
 
-function placeText({worker, gpu, decoder, encoder}) {
-  return [worker !== undefined && `worker ${worker}`, gpu, decoder && encoder && `${decoder} → ${encoder}`]
+function placeText({node, worker, gpu, decoder, encoder}) {
+  return [node && `node ${node}`, worker !== undefined && `worker ${worker}`, gpu, decoder && encoder && `${decoder} → ${encoder}`]
     .filter(Boolean)
     .join(', ');
 }

@@ -8,6 +8,7 @@ const words = {
   failed: 'Failed',
   disabled: 'Switched off',
   ended: 'Ended',
+  unreachable: 'Node unreachable',
 };
 const looks = {
   running: 'good',
@@ -16,6 +17,7 @@ const looks = {
   failed: 'bad',
   disabled: 'off',
   ended: 'off',
+  unreachable: 'bad',
 };
 
 // "3 live · 1 offline · 1 failed": how many cameras are in which state, live ones first.

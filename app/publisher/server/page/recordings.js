@@ -10,13 +10,30 @@ export function show(main, url) {
   return new Recordings(main, url);
 }
 
-const fileAddress = ({id}) => `/recordings/files/${id.split('/').map(encodeURIComponent).join('/')}`;
+// In a cluster it lies on one of the nodes.
+function fileAddress({id, node}, isDownload = false) {
+  const query = [node && `node=${encodeURIComponent(node)}`, isDownload && 'download'].filter(Boolean).join('&');
+  return `/recordings/files/${id.split('/').map(encodeURIComponent).join('/')}${query ? `?${query}` : ''}`;
+}
+
+// What lies between the end of one recording and the beginning of the next one of the same stream, which a cluster may
+// have on another node: seconds; below 0: they overlap.
+const shortestGap = 2;
+function gapBetween(older, newer) {
+  const end = older.end_utc && Date.parse(older.end_utc);
+  const gap = (Date.parse(newer.start_utc) - end) / 1000;
+  if (!(gap > shortestGap) && !(gap < -shortestGap)) return '';
+  return gap > 0 ? `nothing for ${length(gap)}` : `both have ${length(-gap)}`;
+}
 
 // <input type="datetime-local"> speaks local time without a zone.
 const localValue = (utc) => {
   const date = new Date(utc);
   return new Date(date - date.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
 };
+
+// Nodes may have files of the same name.
+const keyOf = ({node, id}) => (node ? `${node}:${id}` : id);
 
 class Recordings {
   title = 'Recordings';
@@ -91,15 +108,18 @@ class Recordings {
     const query = new URLSearchParams({limit});
     for (const name of ['camera', 'from', 'to']) if (searchParams.has(name)) query.set(name, searchParams.get(name));
     try {
-      const {recordings} = await get(`recordings?${query}`);
-      if (visit === this.#visit) this.#fill(recordings);
+      const {recordings, unreachable} = await get(`recordings?${query}`);
+      if (visit === this.#visit) this.#fill(recordings, unreachable ?? {});
     } catch (error) {
       if (visit === this.#visit) setText(this.#note, error.message);
     }
   }
 
-  #fill(recordings) {
-    setText(this.#note, recordings.length >= limit ? `The newest ${limit}; choose a time for others.` : '');
+  #fill(recordings, unreachable) {
+    const notes = Object.entries(unreachable).map(([node, reason]) => `What node ${node} has is missing: ${reason}.`);
+    if (recordings.length >= limit) notes.push(`The newest ${limit}; choose a time for others.`);
+    setText(this.#note, notes.join(' '));
+    const newer = new Map(); // by stream
     if (recordings.length === 0) {
       this.#list.replaceChildren(el('p', {class: 'card quiet'}, 'Nothing was recorded here.'));
       return;
@@ -111,7 +131,10 @@ class Recordings {
       if (!before || !isSameDay(before, begin))
         body.append(el('tr', {class: 'day'}, el('th', {colspan: 5, scope: 'rowgroup'}, this.#dayTitle(begin))));
       before = begin;
-      body.append(this.#row(recording, begin));
+      const stream = `${recording.camera}/${recording.output ?? ''}`;
+      const gap = newer.has(stream) ? gapBetween(recording, newer.get(stream)) : '';
+      newer.set(stream, recording);
+      body.append(this.#row(recording, begin, gap));
     }
     const titles = ['Begins', 'Camera', 'Length', 'Size', ''];
     this.#list.replaceChildren(
@@ -138,9 +161,10 @@ class Recordings {
     return isSameDay(date, new Date(rigNow())) ? `Today, ${dayOf(date)}` : dayOf(date);
   }
 
-  #row(recording, begin) {
+  // `gap`: to what came next.
+  #row(recording, begin, gap) {
     const name = `${recording.camera}, ${timeOf(begin)}`;
-    const row = el('tr', {'data-id': recording.id});
+    const row = el('tr', {'data-id': keyOf(recording)});
     const play = el(
       'button',
       {class: 'button', type: 'button', 'aria-label': `Play ${name}`, onclick: () => this.#play(recording, begin)},
@@ -151,7 +175,7 @@ class Recordings {
       'a',
       {
         class: 'button',
-        href: `${fileAddress(recording)}?download`,
+        href: fileAddress(recording, true),
         download: true,
         'aria-label': `Download ${name}`,
         title: 'Download',
@@ -160,25 +184,31 @@ class Recordings {
     );
     row.append(
       el('td', {}, timeOf(begin)),
-      el('td', {class: 'name'}, recording.output ? `${recording.camera} / ${recording.output}` : recording.camera),
+      el(
+        'td',
+        {class: 'name'},
+        recording.output ? `${recording.camera} / ${recording.output}` : recording.camera,
+        recording.node ? el('small', {class: 'quiet'}, ` ${recording.node}`) : null,
+      ),
       el(
         'td',
         {class: 'number-cell'},
         recording.writing
           ? el('span', {class: 'with-dot'}, el('span', {class: 'dot bad'}), 'being written')
           : length(recording.duration_s),
+        gap ? el('small', {class: 'quiet gap', title: 'until the next recording'}, gap) : null,
       ),
       el('td', {class: 'number-cell optional'}, bytes(recording.bytes)),
       el('td', {}, el('span', {class: 'row-actions'}, play, fetch)),
     );
-    row.classList.toggle('playing', recording.id === this.#playing);
+    row.classList.toggle('playing', keyOf(recording) === this.#playing);
     return row;
   }
 
   #play(recording, begin) {
-    this.#playing = recording.id;
+    this.#playing = keyOf(recording);
     for (const row of this.#list.querySelectorAll('tr[data-id]'))
-      row.classList.toggle('playing', row.dataset.id === recording.id);
+      row.classList.toggle('playing', row.dataset.id === this.#playing);
     const problem = el('p', {class: 'error', role: 'alert'});
     const video = el('video', {
       controls: true,

@@ -14,6 +14,8 @@ export class Tile {
   #fps = el('span', {class: 'fps'});
   #latency = el('span', {class: 'latency'});
   #drops = el('span', {class: 'drops'});
+  #node = el('span', {class: 'node'}); // of a cluster
+  #unreachable = null; // the camera, whose node is
   #title = el('strong');
   #text = el('span');
   #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text);
@@ -35,6 +37,7 @@ export class Tile {
         {class: 'caption'},
         this.#dot,
         el('span', {class: 'name', title: name}, name),
+        this.#node,
         el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops),
       ),
       el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)),
@@ -55,6 +58,8 @@ export class Tile {
   // `camera` of the rig's status, `rate` of its counters (may be missing at first).
   update(camera, rate) {
     const running = camera.state === 'running';
+    setText(this.#node, camera.node ?? '');
+    this.#unreachable = camera.state === 'unreachable' ? camera : null;
     setText(this.#fps, running && rate ? fps(rate.fps) : '');
     this.#showLatency(running ? camera.latency_ms?.p50 : undefined);
     const drops = dropsOf(camera) + this.player.dropped;
@@ -91,8 +96,16 @@ export class Tile {
     return causes.join('\n');
   }
 
+  // What is played is there, whatever the status says; what is not is explained by the node's being gone.
+  #condition() {
+    const {condition} = this.player;
+    if (!this.#unreachable || condition.phase === 'live') return condition;
+    const {state, reason, since_utc} = this.#unreachable;
+    return {phase: 'away', state, reason, since_utc};
+  }
+
   #showCondition() {
-    const condition = this.player.condition;
+    const condition = this.#condition();
     const {look, title, text} = describe(condition);
     this.#dot.className = `dot ${condition.phase === 'away' ? lookOf(condition.state) : look}`;
     this.#panel.hidden = !title;

@@ -24,6 +24,7 @@ struct Auth {
   Access* access;
   RtspLogins* logins;
   FindRtspLogin find_login;
+  FindLetIn find_let_in;
   bool tls;
 };
 struct AuthClass {
@@ -133,7 +134,8 @@ void forget_session(const GstRTSPContext* ctx) {
 
 bool check_url(Auth& auth, GstRTSPContext* ctx) {
   if (!auth.access->required()) return true;
-  const Verdict verdict = check_request(auth, ctx);
+  const Identity* const let_in = auth.find_let_in(ctx->client);
+  const Verdict verdict = let_in != nullptr ? Verdict{.identity = *let_in} : check_request(auth, ctx);
   const auto& identity = verdict.identity;
   set_identity(ctx->client, identity.value_or(Identity{}));
   const bool foreign = ctx->session != nullptr && (!identity || recall(ctx->session, owner_key) != identity->user);
@@ -185,12 +187,13 @@ GType auth_type() {
 
 }  // namespace
 
-GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, bool tls) {
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, FindLetIn find_let_in, bool tls) {
   GObjectPtr<GstRTSPAuth> auth(GST_RTSP_AUTH(g_object_new(auth_type(), nullptr)));
   auto* self = reinterpret_cast<Auth*>(auth.get());
   self->access = &logins.access();
   self->logins = &logins;
   self->find_login = find_login;
+  self->find_let_in = find_let_in;
   self->tls = tls;
   return auth;
 }

@@ -18,8 +18,10 @@ namespace campipe {
 
 // What was found of the login in a client's request; null: nothing was, and so it is wrong.
 using FindRtspLogin = const RtspLogin* (*)(GstRTSPClient* client);
+// As who the client was let in by another node, which has checked that; null: it logs in itself.
+using FindLetIn = const Identity* (*)(GstRTSPClient* client);
 // `logins` outlives it. `tls`: connections are encrypted.
-GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, bool tls);
+GObjectPtr<GstRTSPAuth> make_rtsp_auth(RtspLogins& logins, FindRtspLogin find_login, FindLetIn find_let_in, bool tls);
 
 // The one who sent something right last over this connection, as of then; without a user: none.
 Identity rtsp_identity(GstRTSPClient* client);

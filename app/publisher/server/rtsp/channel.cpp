@@ -1,5 +1,6 @@
 #include "app/publisher/server/rtsp/channel.h"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -49,6 +50,7 @@ gssize RtspChannel::read(std::span<char> room) {
     framing_.add(std::span(chunk).first(static_cast<std::size_t>(count)));
   }
   if (!passes()) return would_block;
+  if (!framing_.begun()) newest_ = framing_.message();
   const std::size_t count = framing_.take(room);
   if (!framing_.begun()) asked_ = passed_ = false;
   return static_cast<gssize>(count);
@@ -105,7 +107,7 @@ gssize RtspChannel::result_of(int result) const {
 
 gssize RtspChannel::write(std::span<const GOutputVector> parts) {
   const std::lock_guard lock(mutex_);
-  const gssize count = closed_ ? failed : tls_ ? send_encrypted(parts) : send(parts);
+  const gssize count = closed_ || taken_ ? failed : tls_ ? send_encrypted(parts) : send(parts);
   if (count != failed) return count;
   return std::accumulate(parts.begin(), parts.end(), gssize{0},
                          [](gssize sum, const GOutputVector& part) { return sum + static_cast<gssize>(part.size); });
@@ -140,8 +142,17 @@ gssize RtspChannel::send_encrypted(std::span<const GOutputVector> parts) {
   return count == 0 ? failed : count;
 }
 
+std::optional<RtspChannel::Taken> RtspChannel::take_over() {
+  const std::lock_guard lock(mutex_);
+  UniqueFd fd(::fcntl(g_socket_get_fd(socket_), F_DUPFD_CLOEXEC, 0));
+  if (!fd || closed_ || taken_) return std::nullopt;
+  taken_ = ended_ = true;
+  return Taken{std::move(fd), std::move(tls_), newest_, framing_.take_rest()};
+}
+
 void RtspChannel::end() {
   ended_ = true;
+  if (taken_) return;                               // it is not ours any more
   g_socket_shutdown(socket_, TRUE, TRUE, nullptr);  // it may be broken already
 }
 

@@ -20,8 +20,10 @@
 #include <mutex>
 #include <span>
 
+#include "app/publisher/server/access.h"
 #include "app/publisher/server/rtsp/framing.h"
 #include "app/publisher/server/rtsp/logins.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
 
@@ -42,7 +44,7 @@ class RtspChannel {
   // The server's thread. Bytes of whole messages; 0: the client has ended.
   gssize read(std::span<char> room);
   // There is something to read, though the socket may have nothing more.
-  [[nodiscard]] bool ready() { return more_ || (framing_.whole() && passes()); }
+  [[nodiscard]] bool ready() { return taken_ || more_ || (framing_.whole() && passes()); }
   // There is a message whose login is still being checked. What the client sends behind it is left in the kernel.
   [[nodiscard]] bool holds() { return framing_.whole() && !passes(); }
   // What was found of the login in the message that was read last; null: it had none.
@@ -50,6 +52,24 @@ class RtspChannel {
   // The client should have completed its message, or the handshake, and has not.
   [[nodiscard]] bool is_late(std::chrono::nanoseconds allowed) const;
   [[nodiscard]] const std::string& refusal() const { return framing_.refusal(); }
+
+  // Who it is, where that was found out elsewhere: nothing more is asked of it. Nothing: it logs in.
+  void let_in(Identity identity) { let_in_ = std::move(identity); }
+  [[nodiscard]] const std::optional<Identity>& let_in() const { return let_in_; }
+
+  struct SslFree {
+    void operator()(SSL* tls) const { ::SSL_free(tls); }
+  };
+  // What a client's connection goes on with, elsewhere.
+  struct Taken {
+    UniqueFd fd;
+    std::unique_ptr<SSL, SslFree> tls;  // null: none. It is of another descriptor yet
+    std::string message;                // that GStreamer read last
+    std::string rest;                   // what came behind it
+  };
+  // The server's thread, while GStreamer handles a message: takes the connection away from it, for which the client
+  // has ended and gets no answer. Nothing: there are no descriptors.
+  std::optional<Taken> take_over();
 
   // GStreamer is to see that the client has ended, when it next reads. That is how a connection is to be closed: what
   // gst_rtsp_client_close() frees, threads of medias may be using.
@@ -61,10 +81,6 @@ class RtspChannel {
   gssize write(std::span<const GOutputVector> parts);
 
  private:
-  struct SslFree {
-    void operator()(SSL* tls) const { ::SSL_free(tls); }
-  };
-
   bool passes();
   [[nodiscard]] bool hung_up() const;
   gssize receive(std::span<char> room);
@@ -77,6 +93,8 @@ class RtspChannel {
   Clock::time_point opened_ = Clock::now();
   const CheckLogin check_login_;
   std::shared_ptr<const RtspLogin> login_;
+  std::optional<Identity> let_in_;
+  std::string newest_;   // the message that was read last
   bool asked_ = false;   // for the login of the message that is next
   bool passed_ = false;  // and it may go on
   RtspFraming framing_;
@@ -84,6 +102,7 @@ class RtspChannel {
   bool ended_ = false;  // by end()
   std::mutex mutex_;    // of the rest
   bool closed_ = false;
+  bool taken_ = false;
   std::unique_ptr<SSL, SslFree> tls_;
   std::atomic<bool> greeted_{true};  // the handshake is complete
 };

@@ -11,6 +11,7 @@
 #include "app/publisher/server/rtsp/channel.h"
 #include "app/publisher/server/rtsp/feed.h"
 #include "app/publisher/server/rtsp/ports.h"
+#include "app/publisher/server/rtsp/relays.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -69,6 +70,11 @@ void end_connection(GstRTSPClient* client) {
 const RtspLogin* login_of(GstRTSPClient* client) {
   const RtspChannel* channel = channel_of(client);
   return channel == nullptr ? nullptr : channel->login();
+}
+
+const Identity* let_in_of(GstRTSPClient* client) {
+  const RtspChannel* channel = channel_of(client);
+  return channel == nullptr || !channel->let_in() ? nullptr : &*channel->let_in();
 }
 
 RtspClients::RtspClients(GstRTSPServer* server, GstRTSPSessionPool* sessions, RtspMediaContext& context, Access& access,
@@ -143,15 +149,28 @@ bool RtspClients::make_room_for(const std::string& network) {
 
 // The library would answer that the request is a bad one.
 GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self) {
-  const auto& clients = *static_cast<RtspClients*>(self);
+  auto& clients = *static_cast<RtspClients*>(self);
   if (request->uri == nullptr) return GST_RTSP_STS_OK;  // of "*", which the library refuses
   std::string name = request->uri->abspath;
   if (name.starts_with('/')) name.erase(0, 1);
+  if (clients.relay(client, name)) return GST_RTSP_STS_SERVICE_UNAVAILABLE;  // which nobody hears
   const auto stream = clients.context_.rig.stream(name);
   if (!stream || !may_view(clients.access_, rtsp_identity(client), name))
     return GST_RTSP_STS_OK;  // it is refused later
   if (!stream->parameters()) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
   return without_rtsp_form(*stream, clients.context_).empty() ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
+}
+
+// A camera of another node. True: the connection goes on with that one, and has ended here.
+bool RtspClients::relay(GstRTSPClient* client, const std::string& name) {
+  const std::string camera = name.substr(0, name.find('/'));
+  RtspChannel* const channel = channel_of(client);
+  if (context_.relays == nullptr || channel == nullptr || channel->let_in()) return false;
+  const Identity identity = access_.required() ? rtsp_identity(client) : Identity::visitor();
+  if (!context_.relays->is_elsewhere(camera) || !may_view(access_, identity, name)) return false;
+  auto taken = channel->take_over();
+  if (taken) context_.relays->begin(std::move(*taken), {camera, identity, rtsp_address(client)});
+  return true;
 }
 
 std::size_t RtspClients::sessions_from(const std::string& network) const {

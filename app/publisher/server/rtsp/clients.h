@@ -54,6 +54,7 @@ class RtspClients {
   static void on_session(GstRTSPClient* client, GstRTSPSession* session, gpointer self);
   static GstRTSPStatusCode before_describe(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static GstRTSPStatusCode before_setup(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
+  bool relay(GstRTSPClient* client, const std::string& camera);
   static void on_closed(GstRTSPClient* client, gpointer self);
   static void on_play(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
   static void on_stop(GstRTSPClient* client, GstRTSPContext* request, gpointer self);
@@ -80,6 +81,8 @@ class RtspClients {
 
 // As RtspChannel::login(), of its connection.
 const RtspLogin* login_of(GstRTSPClient* client);
+// As RtspChannel::let_in(), of its connection; null: it was not.
+const Identity* let_in_of(GstRTSPClient* client);
 // The reader is to be sent away.
 void end_connection(GstRTSPClient* client);
 

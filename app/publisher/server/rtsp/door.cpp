@@ -78,6 +78,15 @@ void RtspDoor::pause(int error) {
   wait_for(g_timeout_source_new(pause_after_failure), c_callback<&RtspDoor::on_pause_over, G_SOURCE_REMOVE>);
 }
 
+void RtspDoor::let_in(UniqueFd connection, Identity identity, const std::string& address) {
+  GObjectPtr<GSocket> socket(g_socket_new_from_fd(connection.get(), nullptr));
+  if (!socket) return;
+  static_cast<void>(connection.release());
+  if (!clients_.make_room_for(network_of(address))) return;
+  put_channel(socket.get(), nullptr, [](std::string_view) { return nullptr; }).let_in(std::move(identity));
+  gst_rtsp_server_transfer_connection(server_, socket.release(), address.c_str(), 0, nullptr);
+}
+
 void RtspDoor::welcome(int fd) {
   UniqueFd owner(fd);
   GObjectPtr<GSocket> socket(g_socket_new_from_fd(fd, nullptr));

@@ -10,6 +10,7 @@
 #include "app/publisher/server/rtsp/gst_handles.h"
 #include "app/publisher/server/rtsp/logins.h"
 #include "app/publisher/server/server_tls.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
 
@@ -24,6 +25,8 @@ class RtspDoor {
 
   // For connections from now on.
   void renew(ServerTls tls) { tls_ = std::move(tls); }
+  // One that another node has let in, as `identity`, and that is at `address`.
+  void let_in(UniqueFd connection, Identity identity, const std::string& address);
 
  private:
   static gboolean on_connections(GSocket*, GIOCondition, gpointer self);

@@ -49,6 +49,15 @@ std::size_t RtspFraming::take(std::span<char> room) {
   return count;
 }
 
+std::string RtspFraming::take_rest() {
+  std::string rest = bytes_.substr(taken_);
+  bytes_.clear();
+  whole_ = taken_ = line_ = 0;
+  body_.reset();
+  began_.reset();
+  return rest;
+}
+
 void RtspFraming::look() {
   if (whole_ > 0 || !refusal_.empty()) return;
   // Between messages they mean nothing.

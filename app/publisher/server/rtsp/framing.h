@@ -33,6 +33,8 @@ class RtspFraming {
   [[nodiscard]] bool begun() const { return taken_ > 0; }
   // Of the whole message, as much as fits; how much that is. Then there may be another.
   std::size_t take(std::span<char> room);
+  // All that came behind the message that was taken last.
+  std::string take_rest();
   // Why the client is not to be listened to any more; empty: it is.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   // When the message began that is not complete yet.

@@ -43,6 +43,8 @@ class RtspUnfit {
   std::vector<Entry> entries_;
 };
 
+class RtspRelays;
+
 // What factories need to know. It outlives them.
 struct RtspMediaContext {
   RigView& rig;
@@ -50,7 +52,8 @@ struct RtspMediaContext {
   RtspUnfit unfit;
   // The readers are to be sent away, as their media is at an end. Any thread.
   std::function<void(std::shared_ptr<RtspReaders>)> dismiss;
-  bool encrypted = false;  // readers get nothing that is not
+  bool encrypted = false;        // readers get nothing that is not
+  RtspRelays* relays = nullptr;  // to the cameras of other nodes; null: of no cluster
 };
 
 // What of the stream RTSP cannot carry, as far as is known; empty: it carries it, or nothing came yet.

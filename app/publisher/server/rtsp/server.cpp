@@ -16,6 +16,7 @@
 #include "app/publisher/server/rtsp/gst_handles.h"
 #include "app/publisher/server/rtsp/listener.h"
 #include "app/publisher/server/rtsp/media.h"
+#include "app/publisher/server/rtsp/relays.h"
 #include "app/publisher/server/server_tls.h"
 #include "core/c_callback.h"
 #include "core/error.h"
@@ -67,7 +68,7 @@ RtspLimits within_descriptors(RtspLimits limits) {
 class RtspServer::Implementation {
  public:
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-                 const RtspLimits& limits, ServerTls tls)
+                 const RtspLimits& limits, ServerTls tls, Nodes* nodes)
       : access_(access),
         limits_(limits),
         socket_(listen_for_rtsp(config.rtsp_address)),
@@ -75,8 +76,10 @@ class RtspServer::Implementation {
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
         media_{rig, {}, {}, [this](auto readers) { dismiss(std::move(readers)); }, tls_ != nullptr},
+        relays_(nodes != nullptr ? std::make_unique<RtspRelays>(*nodes, access, limits.of_address) : nullptr),
         streams_(std::move(streams)) {
     if (config.tls && !tls_) throw Error("RTSP cannot be served: its certificate was not read");
+    media_.relays = relays_.get();
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -91,6 +94,13 @@ class RtspServer::Implementation {
   void add(const std::string& stream) {
     run_on(context_.get(), [this, stream] {
       if (streams_.insert(stream).second && mounts_) mount(stream);
+    });
+  }
+
+  void let_in(UniqueFd connection, const Identity& identity, const std::string& address) {
+    const auto shared = std::make_shared<UniqueFd>(std::move(connection));
+    run_on(context_.get(), [this, shared, identity, address] {
+      if (door_) door_->let_in(std::move(*shared), identity, address);
     });
   }
 
@@ -127,9 +137,10 @@ class RtspServer::Implementation {
   GMainContextPtr context_;
   GMainLoopPtr loop_;
   RtspMediaContext media_;
-  std::set<std::string> streams_;          // the thread's, once it runs
-  GObjectPtr<GstRTSPMountPoints> mounts_;  // likewise
-  std::unique_ptr<RtspDoor> door_;         // likewise
+  const std::unique_ptr<RtspRelays> relays_;  // null: of no cluster
+  std::set<std::string> streams_;             // the thread's, once it runs
+  GObjectPtr<GstRTSPMountPoints> mounts_;     // likewise
+  std::unique_ptr<RtspDoor> door_;            // likewise
   std::jthread thread_;
 };
 
@@ -178,7 +189,7 @@ void RtspServer::Implementation::serve() {
   // All clients are served by this thread; those who play are sent to by threads of their medias.
   const GObjectPtr<GstRTSPThreadPool> threads(gst_rtsp_server_get_thread_pool(server.get()));
   gst_rtsp_thread_pool_set_max_threads(threads.get(), 0);
-  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(logins, login_of, tls_ != nullptr);
+  const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(logins, login_of, let_in_of, tls_ != nullptr);
   gst_rtsp_server_set_auth(server.get(), auth.get());
   mounts_.reset(gst_rtsp_server_get_mount_points(server.get()));
   for (const std::string& stream : streams_) mount(stream);
@@ -211,11 +222,14 @@ void RtspServer::Implementation::dismiss(std::shared_ptr<RtspReaders> readers) {
 }
 
 RtspServer::RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-                       const RtspLimits& limits, ServerTls tls)
+                       const RtspLimits& limits, ServerTls tls, Nodes* nodes)
     : implementation_(
-          std::make_unique<Implementation>(config, rig, access, std::move(streams), limits, std::move(tls))) {}
+          std::make_unique<Implementation>(config, rig, access, std::move(streams), limits, std::move(tls), nodes)) {}
 RtspServer::~RtspServer() = default;
 void RtspServer::add(const std::string& stream) { implementation_->add(stream); }
+void RtspServer::let_in(UniqueFd connection, const Identity& identity, const std::string& address) {
+  implementation_->let_in(std::move(connection), identity, address);
+}
 void RtspServer::remove(const std::string& stream) { implementation_->remove(stream); }
 void RtspServer::renew_certificate(ServerTls tls) { implementation_->renew_certificate(std::move(tls)); }
 nlohmann::json RtspServer::viewers() const { return implementation_->viewers(); }

@@ -13,7 +13,9 @@
 #include "app/config/config.h"
 #include "app/publisher/server/access.h"
 #include "app/publisher/server/api/rig_view.h"
+#include "app/publisher/server/nodes/nodes.h"
 #include "app/publisher/server/server_tls.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
 
@@ -28,16 +30,18 @@ struct RtspLimits {
 
 class RtspServer {
  public:
-  // `streams`: those of the rig that are there already. `tls`: as HttpServer's. Throws Error where the address cannot
-  // be taken.
+  // `streams`: those of the rig that are there already. `tls`: as HttpServer's. `nodes`: of the cluster, whose cameras
+  // are passed on; null: of none; it must outlive this. Throws Error where the address cannot be taken.
   RtspServer(const ServerConfig& config, RigView& rig, Access& access, std::set<std::string> streams,
-             const RtspLimits& limits = {}, ServerTls tls = nullptr);
+             const RtspLimits& limits = {}, ServerTls tls = nullptr, Nodes* nodes = nullptr);
   ~RtspServer();  // ends all sessions, within a second
   RtspServer(const RtspServer&) = delete;
   RtspServer& operator=(const RtspServer&) = delete;
 
   // The publisher calls these when a stream comes or goes. Any thread.
   void add(const std::string& stream);
+  // A connection, not blocking, of one whom another node has let in as `identity`, and who is at `address`. Any thread.
+  void let_in(UniqueFd connection, const Identity& identity, const std::string& address);
   void remove(const std::string& stream);
   // As HttpServer::renew_certificate().
   void renew_certificate(ServerTls tls);

@@ -1,0 +1,16 @@
+// Whether the publisher of a rig serves somebody.
+#pragma once
+
+#include <optional>
+
+#include "app/config/config.h"
+
+namespace campipe {
+
+// Viewers, or the other nodes of a cluster.
+inline bool serves(const ServerConfig& server, const std::optional<ClusterConfig>& cluster) {
+  return serves(server) || cluster;
+}
+inline bool serves(const RigConfig& rig) { return serves(rig.server, rig.cluster); }
+
+}  // namespace campipe
