@@ -78,9 +78,10 @@ void check_names(const Given<Config>& stream, Report& report) {
   if (problem) report.at(*path.node, *problem);
 }
 
-void check_names(const Given<CameraConfig>& camera, Report& report) {
-  check_names<CameraConfig>(camera, report);
-  for (const GivenOutput& output : camera.outputs) check_names<OutputConfig>(output, report);
+template <typename Config>
+void check_all_names(const Given<Config>& camera, Report& report) {
+  check_names(camera, report);
+  for (const GivenOutput& output : camera.outputs) check_names(output, report);
 }
 
 void check_files(const Given<RigConfig>& file, Report& report) {
@@ -192,8 +193,9 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
     report.at_key(*cluster, "missing key 'node': the machine's host name is no name of a node");
   }
   check_files(file, report);
-  check_names(file.defaults, report);
-  for (const GivenCamera& camera : file.cameras) check_names(camera, report);
+  check_all_names(file.defaults, report);
+  for (const GivenCamera& camera : file.cameras) check_all_names(camera, report);
+  for (const GivenMosaic& mosaic : file.mosaics) check_all_names(mosaic, report);
   for (const YamlNode& part : file.node->children) {
     if (part.key != "cluster") refuse_passwords(part, report);  // whose URLs have no users
   }

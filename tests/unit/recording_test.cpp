@@ -159,14 +159,18 @@ TEST_F(RecordingTest, InAClusterFilesSayWhoMadeThem) {
   EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "small", "west"), "a/dock/dock.small@west.index.jsonl");
   const Clip clip = encode(Latency::low, steady(60));
   const fs::path of_east = folder() / "dock" / "dock@east.index.jsonl";
-  const RecordLock east(of_east);
+  RecordLock east(of_east);
+  east.take();
   begin();
   recording_->set_fence("1.0000000057");
   take(clip, 0, 20);
+  const std::uint64_t safe = recording_->safe();
+  ASSERT_EQ(safe, 10U);
   die();
   begin();  // a successor goes on in that file
   recording_->set_fence("1.0000000057");
-  take(clip, 10, 25);
+  number_ = safe;
+  take(clip, safe, 25);
   recording_->set_fence("1.0000000060");
   take(clip, 25);
   finish();
