@@ -26,8 +26,16 @@ inline Names without(const Names& all, const Names& others) {
   return left;
 }
 
-// A part that only a rig has that is a node of a cluster.
+// A part that only a node has of which there are others: cameras and recordings of theirs.
+inline bool is_of_other_nodes(const std::string& part) {
+  static const Names parts{"Camera.node",    "Camera.time_utc",           "Camera.state=unreachable",
+                           "Recording.node", "getRecordings.unreachable", "Cluster.nodes.problem"};
+  return parts.contains(part);
+}
+
+// A part that only a rig has that is a node of a cluster, alone as well.
 inline bool is_of_a_cluster(const std::string& part) {
+  if (is_of_other_nodes(part)) return false;
   return part.starts_with("Cluster.") || part.starts_with("drainNode.") || part.starts_with("moveToNode.") ||
          part.starts_with("Status.cluster") || part.find(" /cluster") != std::string::npos ||
          part.starts_with("campipe_cluster_");

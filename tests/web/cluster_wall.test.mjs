@@ -50,7 +50,7 @@ describe('wall of a cluster', {timeout: 200000, skip: hasEtcd ? false : 'there i
   after(async () => {
     await browser?.close();
     for (const node of Object.values(nodes)) await node.stop();
-    etcd?.stop();
+    await etcd?.stop();
   });
 
   test('cameras of another node play, also after they have moved', async () => {
