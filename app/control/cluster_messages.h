@@ -89,8 +89,8 @@ struct LeaveCluster : Empty {
 };
 
 // What somebody asks of it through this node (DrainNode, MoveToNode) is answered by an Answer with the same number.
-using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, DrainNode, MoveToNode,
-                              LeaveCluster>;
+using ToCluster =
+    MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, DrainNode, MoveToNode, LeaveCluster>;
 
 // ---- From it
 

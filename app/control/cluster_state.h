@@ -39,10 +39,10 @@ struct ClusterState {
     friend bool operator==(const Node&, const Node&) = default;
   };
   struct Camera {
-    std::string node;    // empty: none
-    std::string home;    // where it goes back to; empty: it is at home
-    std::string reason;  // why it has no node, or not the one that it should have
-    std::string wanted;  // the node that somebody wants it on
+    std::string node;          // empty: none
+    std::string home;          // where it goes back to; empty: it is at home
+    std::string reason;        // why it has no node, or not the one that it should have
+    std::string wanted;        // the node that somebody wants it on
     std::string kept_by = {};  // a node that goes on with it, as its node has not begun to record it for long
     static void fields(auto& m, auto&& f) {
       f("node", m.node), f("home", m.home), f("reason", m.reason), f("wanted", m.wanted), f("kept_by", m.kept_by);
@@ -66,8 +66,7 @@ struct ClusterState {
 
 // A camera that has no node, or not the one that it should have: why. Empty: it has.
 inline std::string note_of(const ClusterState::Camera& camera) {
-  if (!camera.kept_by.empty())
-    return camera.node + " has not begun to record it: it goes on on " + camera.kept_by;
+  if (!camera.kept_by.empty()) return camera.node + " has not begun to record it: it goes on on " + camera.kept_by;
   if (!camera.reason.empty()) return camera.reason;
   if (!camera.wanted.empty() && camera.wanted != camera.node) return "is wanted on " + camera.wanted;
   return camera.home.empty() ? "" : "its home is " + camera.home;

@@ -48,7 +48,8 @@ std::string let_in(const std::string& authorization) {
   RtspLogins logins(access, [&done] { done.release(); });
   login = check_bytes(logins, done, authorization);
   const GObjectPtr<GstRTSPAuth> auth = make_rtsp_auth(
-      logins, [](GstRTSPClient*) { return login.get(); }, false);
+      logins, [](GstRTSPClient*) { return login.get(); }, [](GstRTSPClient*) -> const Identity* { return nullptr; },
+      false);
   const GObjectPtr<GstRTSPClient> client(gst_rtsp_client_new());
   Request message(authorization);
   GstRTSPContext context{};

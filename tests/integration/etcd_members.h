@@ -69,10 +69,10 @@ class EtcdMembers {
   std::vector<Member> members_;
 };
 
-// Waits for a condition, for at most `patience`.
+// Waits for a condition, for at most `longest`.
 template <typename Condition>
-bool wait_for(const Condition& condition, std::chrono::milliseconds patience = std::chrono::seconds(20)) {
-  const Deadline until = Clock::now() + patience;
+bool wait_for(const Condition& condition, std::chrono::milliseconds longest = std::chrono::seconds(20)) {
+  const Deadline until = Clock::now() + longest;
   while (!condition()) {
     if (Clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
