@@ -173,10 +173,10 @@ TEST_F(ClusterConfigTest, NamesOfFilesAreNotTooLong) {
 }
 
 TEST_F(ClusterConfigTest, ARigMayHaveMosaicsGroupsAndPushes) {
-  const std::string camera = "{source: 'test://pattern?width=320&height=240&rate=25', push: ['udp://10.0.0.9:5000']}";
-  EXPECT_EQ(errors("cameras: {dock: " + camera + ", gate: " + camera +
-                   "}\nmosaics: {wall: {cameras: [dock]}}\nsync_groups: {pair: {cameras: [dock, gate]}}\ncluster: {" +
-                   on_this_machine + "}\n"),
+  const std::string camera = "{source: 'test://pattern?width=320&height=240&rate=25'";
+  EXPECT_EQ(errors("cameras: {dock: " + camera + ", push: ['udp://10.0.0.9:5000']}, gate: " + camera +
+                   "}}\nmosaics: {wall: {cameras: [dock]}}\nsync_groups: {pair: {cameras: [dock, gate], rate: 25}}\n" +
+                   "cluster: {" + on_this_machine + "}\n"),
             Strings());
 }
 
