@@ -22,7 +22,7 @@
 #include "app/cluster/duties.h"
 #include "app/cluster/effects.h"
 #include "app/cluster/election.h"
-#include "app/cluster/hand_over.h"
+#include "app/cluster/node_hand_over.h"
 #include "app/cluster/planning.h"
 #include "app/cluster/rig_store.h"
 
@@ -90,7 +90,7 @@ class ClusterAgent {
   EtcdMirror mirror_;
   DutyKeeper keeper_;
   Effects effects_;
-  HandOver hand_over_;
+  NodeHandOver hand_over_;
   OwnKeys own_keys_;
   std::optional<std::vector<ClusterCamera>> cameras_;
   bool cameras_are_new_ = false;

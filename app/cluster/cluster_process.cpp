@@ -244,7 +244,7 @@ void ClusterProcess::report_kept(const std::map<std::string, std::string>& kept)
   for (const auto& [camera, node] : kept) {
     if (kept_.contains(camera)) continue;
     spdlog::warn("cluster: {}: goes to {}, which has not begun to record it for {} s: it goes on here until then",
-                 printable(camera), printable(node), HandOver::patience.count());
+                 printable(camera), printable(node), NodeHandOver::patience.count());
   }
   kept_ = kept;
 }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "app/cluster/effects.h"
-#include "app/cluster/hand_over.h"
+#include "app/cluster/node_hand_over.h"
 
 namespace campipe {
 namespace {
@@ -116,8 +116,8 @@ TEST_F(HandOverTest, EffectsThatAreBeingGivenBackAreOver) {
 TEST_F(HandOverTest, ANodeGoesOnUntilTheNextOneRecords) {
   DutyKeeper a("a");
   DutyKeeper b("b");
-  HandOver from(keys, "a");
-  HandOver to(keys, "b");
+  NodeHandOver from(keys, "a");
+  NodeHandOver to(keys, "b");
   assign("dock", "a");
   EXPECT_THAT(duties(b), IsEmpty());
   ASSERT_THAT(duties(a), SizeIs(1));
@@ -129,7 +129,7 @@ TEST_F(HandOverTest, ANodeGoesOnUntilTheNextOneRecords) {
   EXPECT_FALSE(coming.is_leaving());
   EXPECT_EQ(coming.from, "a");
 
-  const auto update = [&](HandOver& of, DutyKeeper& keeper, std::int64_t lease, Clock::time_point now) {
+  const auto update = [&](NodeHandOver& of, DutyKeeper& keeper, std::int64_t lease, Clock::time_point now) {
     OwnKeys::Changes changes{lease};
     auto kept = of.update(mirror_, member(lease), duties(keeper), now, changes);
     carry_out(changes);

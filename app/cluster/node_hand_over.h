@@ -17,12 +17,12 @@
 
 namespace campipe {
 
-class HandOver {
+class NodeHandOver {
  public:
   // After which it is said that a camera's next node has not begun.
   static constexpr std::chrono::seconds patience{20};
 
-  HandOver(ClusterKeys keys, std::string node) : keys_(std::move(keys)), node_(std::move(node)) {}
+  NodeHandOver(ClusterKeys keys, std::string node) : keys_(std::move(keys)), node_(std::move(node)) {}
 
   // Cameras that this node records, with the fences under which it does (text_of()).
   void set_recorded(std::map<std::string, std::string> fences) { recorded_ = std::move(fences); }

@@ -1,4 +1,4 @@
-#include "app/cluster/hand_over.h"
+#include "app/cluster/node_hand_over.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 
 namespace campipe {
 
-std::map<std::string, std::string> HandOver::kept(const NodeDuties& duties, Clock::time_point now) {
+std::map<std::string, std::string> NodeHandOver::kept(const NodeDuties& duties, Clock::time_point now) {
   std::map<std::string, std::string> kept;
   std::map<std::string, std::pair<Fence, Clock::time_point>> waits;
   for (const auto& [camera, duty] : duties) {
@@ -21,9 +21,9 @@ std::map<std::string, std::string> HandOver::kept(const NodeDuties& duties, Cloc
   return kept;
 }
 
-std::map<std::string, std::string> HandOver::update(const EtcdMirror& mirror, const MembershipState& membership,
-                                                    const NodeDuties& duties, Clock::time_point now,
-                                                    OwnKeys::Changes& changes) {
+std::map<std::string, std::string> NodeHandOver::update(const EtcdMirror& mirror, const MembershipState& membership,
+                                                        const NodeDuties& duties, Clock::time_point now,
+                                                        OwnKeys::Changes& changes) {
   auto kept = this->kept(duties, now);
   if (membership.stage != MembershipState::Stage::member || mirror.revision() == 0) return kept;
   std::map<std::string, std::string> wanted;
