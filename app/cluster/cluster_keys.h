@@ -11,8 +11,8 @@
 //   /campipe/NAME/effects/CAMERA        what must not happen twice with a camera (pushes) is done by the node that made
 //                                       this key, under its lease: there as long as it may be doing it
 //   /campipe/NAME/recorders/NODE/CAMERA the node records the camera that came to it, under its lease
-//   /campipe/NAME/kept/NODE/CAMERA      the node goes on with a camera, whose next node has not begun for long;
-//   likewise /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
+//   /campipe/NAME/kept/NODE/CAMERA      likewise: it goes on with a camera whose next node has not begun for long
+//   /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
 #pragma once
 
 #include <cstdint>
