@@ -62,7 +62,8 @@ class ClusterFence : public ClusterRig {
     ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && !status().at("cameras").empty(); })) << logs();
     ASSERT_EQ(command({"move", "c0", "a"}).status, 0);
     ASSERT_TRUE(eventually([&] { return assigned_to("a").contains("c0") && recorded_by("a") > 0; })) << logs();
-    ASSERT_TRUE(eventually([&] { return !target_.senders().empty(); })) << logs();
+    const auto pushes = [&] { return nodes_.at("a")->log().find("c0: pushes to") != std::string::npos; };
+    ASSERT_TRUE(eventually([&] { return pushes() && !target_.senders().empty(); })) << logs();
   }
   void signal_all(const std::string& node, int number) {
     for (const pid_t pid : nodes_.at(node)->processes()) ::kill(pid, number);

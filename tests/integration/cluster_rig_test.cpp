@@ -127,7 +127,7 @@ TEST_F(ClusterRig, AWrongMessageEndsTheClustersProcessAlone) {
   ASSERT_TRUE(send(before, "rig", {{"file", "/etc/passwd"}, {"revision", 1}}));
   const pid_t next = rig.successor_of("cluster", before);
   EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a rig in a file that it was not given"));
-  const json duty{{"camera", "c0"}, {"fence", "/../../c0"}};
+  const json duty{{"camera", "c0"}, {"fence", "/../../c0"}, {"leaving", false}};
   ASSERT_TRUE(send(next, "duties", {{"cameras", json::array({duty})}}));
   const pid_t last = rig.successor_of("cluster", next);
   EXPECT_THAT(rig.log(), HasSubstr("cluster is ended: it sent a fence that is none"));
