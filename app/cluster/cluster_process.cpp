@@ -266,14 +266,13 @@ void ClusterProcess::show(const ClusterAgent::View& view) {
   const auto now = Clock::now();
   if (now < show_at_) return;
   const EtcdMirror& mirror = agent_->mirror();
-  ClusterState state = seen_;
-  if (mirror.revision() != seen_revision_) {
-    state = cluster_state(mirror, ClusterKeys(seen_.cluster), view.plan, view.rig);
-    state.cluster = seen_.cluster;
-    state.node = seen_.node;
-  }
-  state.etcd.up = view.membership.stage == Stage::member && now < view.membership.effects_end;
-  state.etcd.problem = view.problem.empty() ? std::nullopt : std::optional(view.problem);
+  const ClusterState::Etcd etcd{.up = view.membership.stage == Stage::member && now < view.membership.effects_end,
+                                .problem = view.problem.empty() ? std::nullopt : std::optional(view.problem)};
+  if (mirror.revision() == seen_revision_ && etcd == seen_.etcd) return;
+  ClusterState state = cluster_state(mirror, ClusterKeys(seen_.cluster), view.plan, view.rig);
+  state.cluster = seen_.cluster;
+  state.node = seen_.node;
+  state.etcd = etcd;
   const bool is_first = seen_revision_ < 0;
   seen_revision_ = mirror.revision();
   if (!is_first && state == seen_) return;
