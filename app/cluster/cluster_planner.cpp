@@ -7,15 +7,6 @@
 namespace campipe {
 namespace {
 
-// By a command; empty: nobody wants it anywhere, or this version cannot read where.
-std::string wanted_node(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera) {
-  const EtcdKeyValue* found = mirror.find(keys.wanted(camera));
-  if (found == nullptr) return {};
-  nlohmann::json json = nlohmann::json::parse(found->value, nullptr, false);
-  std::string node;
-  return take_schema(json) && take(json, "node", node) ? node : std::string();
-}
-
 void soonest(std::optional<Clock::time_point>& of, Clock::time_point when) {
   if (!of || when < *of) of = when;
 }
@@ -33,6 +24,14 @@ CameraAssignment assigned(const CameraPlace& place, const CameraAssignment* old)
 }
 
 }  // namespace
+
+std::string wanted_node(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera) {
+  const EtcdKeyValue* found = mirror.find(keys.wanted(camera));
+  if (found == nullptr) return {};
+  nlohmann::json json = nlohmann::json::parse(found->value, nullptr, false);
+  std::string node;
+  return take_schema(json) && take(json, "node", node) ? node : std::string();
+}
 
 ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const ClusterKeys& keys,
                                                 const StoredPlan& stored, std::span<const ClusterCamera> cameras,

@@ -17,6 +17,9 @@
 
 namespace campipe {
 
+// The node that somebody wants the camera on, by a command; empty: nobody does, or this version cannot read where.
+std::string wanted_node(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera);
+
 class ClusterPlanner {
  public:
   // How long a node has to be there before cameras go there of themselves.

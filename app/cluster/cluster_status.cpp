@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/cluster/cluster_access.h"
+#include "app/cluster/cluster_planner.h"
 #include "app/cluster/election.h"
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
@@ -23,13 +24,6 @@ using nlohmann::json;
 constexpr auto etcd_is_full =
     "etcd is full (NOSPACE): the cluster cannot be changed, and a node that leaves cannot come back. Compact and "
     "defragment it, and disarm the alarm";
-
-std::string wanted_node(const EtcdKeyValue* value) {
-  if (value == nullptr) return {};
-  json of = json::parse(value->value, nullptr, false);
-  std::string node;
-  return take_schema(of) && take(of, "node", node) ? node : std::string();
-}
 
 // Columns as wide as what is in them.
 std::string table(const std::vector<std::vector<std::string>>& rows) {
@@ -71,8 +65,7 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
   });
   for (const auto& [camera, stored] : plan.cameras) {
     const CameraAssignment& assignment = stored.assignment;
-    state.cameras[camera] = {assignment.node, assignment.home, assignment.reason,
-                             wanted_node(mirror.find(keys.wanted(camera)))};
+    state.cameras[camera] = {assignment.node, assignment.home, assignment.reason, wanted_node(mirror, keys, camera)};
     if (!assignment.node.empty()) ++state.nodes[assignment.node].cameras;
   }
   mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue& value) {
