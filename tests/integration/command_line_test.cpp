@@ -15,7 +15,6 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/times_in.h"
-#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
@@ -410,7 +409,7 @@ TEST(Status, IsALineForEachChangeElsewhere) {
   RigRun rig(endless);
   const auto begin = Clock::now();
   ASSERT_TRUE(eventually([&] { return rig.log().find("fps in") != std::string::npos; })) << rig.log();
-  EXPECT_NEAR(std::chrono::duration<double>(Clock::now() - begin).count(), 10, 1.5 * sanitizer_slowdown);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(8500)) << "every 10 s, not more often";
   EXPECT_THAT(rig.log(), HasSubstr("cam: running, 2"));
   EXPECT_EQ(rig.log().find('\x1b'), std::string::npos);
   rig.signal(SIGINT);
