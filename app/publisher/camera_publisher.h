@@ -62,6 +62,7 @@ class CameraPublisher {
   // Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_recording(bool on) { recording_.set_on(on); }
   void set_fence(const std::string& fence) { recording_.set_fence(fence); }
+  void clock_jumped() { recording_.clock_jumped(); }
   // No further ring will come: finish those that are there, then close the file.
   void finish() { rings_.finish(); }
   // Take what is in the rings now, as far as that goes quickly, and close the file: the process has to leave.

@@ -45,6 +45,7 @@ void CameraRecording::follow_fence() {
 
 void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
   if (recording_ && fence_is_new_) follow_fence();
+  if (clock_jumped_.exchange(false) && recording_) recording_->clock_jumped();
   if (!config_.record || on_ == recording_.has_value()) return;
   if (!on_) {
     if (reader != nullptr) commit(*reader);

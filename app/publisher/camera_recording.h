@@ -1,5 +1,5 @@
 // The recording of one output as it is switched on and off: a Recording while it is on. Used by the camera's thread in
-// the publisher, but for set_on() and set_fence().
+// the publisher, but for what says otherwise.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,8 @@ class CameraRecording {
   void set_on(bool on) { on_ = on; }
   // Any thread. Of a node of a cluster: see RecordNames. Files go on under another name with the next key frame.
   void set_fence(const std::string& fence);
+  // Any thread. This machine's clock was set: the next key frame begins a new file.
+  void clock_jumped() { clock_jumped_ = true; }
   // Begins or ends it as it was set. `reader`: of the ring that is being drained, null: of none; `scope`: this
   // thread's.
   void follow(PacketRingReader* reader, ThreadScope& scope);
@@ -56,6 +58,7 @@ class CameraRecording {
   std::mutex fence_mutex_;
   std::string fence_;  // empty: no cluster
   std::atomic<bool> fence_is_new_{false};
+  std::atomic<bool> clock_jumped_{false};
   std::optional<Recording> recording_;
 };
 

@@ -1,6 +1,6 @@
-// What happened in front of the cameras, as lines of JSON in one file of the rig: {"time": UTC, "camera": …, "output":
-// …, "event": …, …}. Any thread; none waits for the file's disk. A line is one write, so that several processes may
-// append to the same file.
+// What happened in front of the cameras, and to this machine's clock, as lines of JSON in one file of the rig: {"time":
+// UTC, "event": …, …}, of cameras with "camera" and "output". Any thread; none waits for the file's disk. A line is one
+// write, so that several processes may append to the same file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -16,8 +16,10 @@
 
 #include "app/control/child.h"
 #include "app/publisher/camera_publisher.h"
+#include "app/publisher/clock_jumps.h"
 #include "app/publisher/events_file.h"
 #include "app/publisher/server/servers.h"
+#include "core/clock_reading.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/utc_text.h"
@@ -171,7 +173,20 @@ class Publisher {
     for (auto& [output, publisher] : outputs_) publisher->abandon();
   }
 
+  // Leases and deadlines count monotonic time; what goes by UTC are the names and times of recordings.
+  void follow_clock() {
+    const auto by = clock_jumps_.observe(read_clocks());
+    if (!by) return;
+    const double seconds = std::chrono::duration<double>(*by).count();
+    spdlog::warn("this machine's clock was set by {:+.3f} s: recordings go on in new files", seconds);
+    for (auto& [output, publisher] : outputs_) publisher->clock_jumped();
+    if (events_file_)
+      events_file_->append(
+          {{"time", utc_text(utc_now_ns())}, {"event", "clock_jump"}, {"seconds", std::round(seconds * 1000) / 1000}});
+  }
+
   bool tick() {
+    follow_clock();
     servers_.tick();
     const bool all_done = done_ == outputs_.size();
     if (child_.abandoned()) {
@@ -187,6 +202,7 @@ class Publisher {
   Child child_;
   const RunStart run_ = start_of_rig();
   std::atomic<std::size_t> done_{0};
+  ClockJumps clock_jumps_{read_clocks()};
   std::optional<EventsFile> events_file_;
   Servers servers_{child_.setup().server.value_or(ServerConfig()), child_.setup().cluster, child_.page(),
                    [this](const messages::Request& request) {

@@ -1,23 +1,25 @@
 // Synchronised groups in rigs: recordings of a group's cameras have the same number of frames with the same timestamps
 // and key frames at the same places, whoever is killed or stopped, wherever their stages run, and whatever is done
 // where a frame is missing.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <memory>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "core/utc_text.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/machine_clock.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
@@ -346,23 +348,62 @@ TEST(Groups, CountFramesInTheOrderOfShowing) {
   }
 }
 
-// The clock of the rig's machine, which can be set while the rig runs (set_clock.cpp).
-class MachineClock {
- public:
-  MachineClock() { ::setenv("LD_PRELOAD", CAMPIPE_SET_CLOCK, 1); }
-  ~MachineClock() { ::unsetenv("LD_PRELOAD"); }
-  MachineClock(const MachineClock&) = delete;
-  MachineClock& operator=(const MachineClock&) = delete;
-
-  static void set_off(const RigRun& rig, std::chrono::nanoseconds off) {
-    const std::int64_t ns = off.count();
-    const UniqueFd file(::open((rig.temporary() / "clock_offset").c_str(), O_WRONLY | O_CLOEXEC));
-    ASSERT_EQ(::pwrite(file.get(), &ns, sizeof ns, 0), static_cast<ssize_t>(sizeof ns));
-  }
-};
-
 // What the group goes by: the cameras' own clocks, or the arrivals by this machine's; of patterns, neither.
 enum class GoesBy { cameras, arrivals, pattern };
+
+// What the events say of them, in whole seconds.
+std::vector<double> clock_jumps(const RigRun& rig) {
+  std::vector<double> jumps;
+  std::istringstream lines(read_text(rig.file("events.jsonl")));
+  for (std::string line; std::getline(lines, line);) {
+    const json event = json::parse(line);
+    EXPECT_EQ(event.at("event"), "clock_jump");
+    jumps.push_back(std::round(event.at("seconds").get<double>()));
+  }
+  return jumps;
+}
+
+std::size_t files_of(const RigRun& rig, const std::string& camera) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(rig.folder())) {
+    const std::string name = entry.path().filename().string();
+    files += name.starts_with(camera) && name.ends_with(".mp4") ? 1 : 0;
+  }
+  return files;
+}
+
+// Each file begins at the time that the clock then showed, and ends as long after that as it lasts.
+void expect_new_times(const RigRun& rig, const std::string& camera, const std::vector<std::chrono::seconds>& offs) {
+  std::vector<json> files;
+  std::istringstream lines(read_text(rig.file(camera + ".index.jsonl")));
+  for (std::string line; std::getline(lines, line);) {
+    if (const json entry = json::parse(line); entry.at("event") == "end") files.push_back(entry);
+  }
+  ASSERT_EQ(files.size(), offs.size() + 1);
+  const auto time_of = [&](std::size_t file, const char* of) {
+    return static_cast<double>(utc_from_text(files.at(file).at(of)).value_or(0)) / 1e9;
+  };
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    EXPECT_NEAR(time_of(i, "end") - time_of(i, "start"), files[i].at("duration_s").get<double>(), 0.5) << files[i];
+    if (i == 0) continue;
+    const auto jumped = static_cast<double>((offs[i - 1] - (i == 1 ? 0s : offs[i - 2])).count());
+    EXPECT_NEAR(time_of(i, "start") - time_of(i - 1, "end"), jumped, 0.5) << files[i];
+  }
+}
+
+// The files of a camera become one.
+void join_files(const RigRun& rig, const std::string& camera) {
+  const std::string first = rig.file(camera).string();
+  std::ofstream list(first + ".list");
+  list << "file '" << first << ".mp4'\n";
+  for (int i = 1; std::filesystem::exists(first + "-" + std::to_string(i) + ".mp4"); ++i)
+    list << "file '" << first << '-' << i << ".mp4'\n";
+  list.close();
+  const std::string joined = first + ".joined.mp4";
+  const std::string command = "ffmpeg -v error -f concat -safe 0 -i '" + first + ".list' -c copy '" + joined + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::rename(joined, first + ".mp4");
+}
 
 class TheMachinesClock : public testing::TestWithParam<GoesBy> {};
 
@@ -380,19 +421,28 @@ TEST_P(TheMachinesClock, IsSetAndTheyStayInStep) {
                     : camera(name, pattern(25));
   }
   const MachineClock clock;
-  RigRun rig(rig_of(cameras, "{cameras: [left, right], rate: 25}"));
+  RigRun rig("events: events.jsonl\n" + rig_of(cameras, "{cameras: [left, right], rate: 25}"));
   const std::uintmax_t bytes = live ? some / 4 : some;  // their frames are smaller
   ASSERT_TRUE(grows(rig, all, bytes)) << rig.log();
-  for (const auto off : {3s, -3s, 0s, -3600s, 3600s}) {
-    clock.set_off(rig, off);
-    ASSERT_TRUE(grows(rig, all, bytes)) << off.count() << " s off, they do not go on; " << rig.log();
+  const std::vector<std::chrono::seconds> offs{3s, -3s, 0s, -3600s, 3600s};
+  std::vector<std::string> newest = all;
+  for (std::size_t i = 0; i < offs.size(); ++i) {
+    clock.set_off(rig, offs[i]);
+    newest = {"left-" + std::to_string(i + 1), "right-" + std::to_string(i + 1)};  // each jump begins a file
+    ASSERT_TRUE(grows(rig, newest, bytes)) << offs[i].count() << " s off, they do not go on; " << rig.log();
   }
   for (const char* role : {"source", "master"}) {  // the successor has to take over its time, not the clock's
     ::kill(rig.pid_of(role), SIGKILL);
-    ASSERT_TRUE(grows(rig, all, bytes)) << role << rig.log();
+    ASSERT_TRUE(grows(rig, newest, bytes)) << role << rig.log();
   }
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(clock_jumps(rig), (std::vector<double>{3, -6, 3, -3600, 7200})) << rig.log();
+  for (const std::string& name : all) {
+    EXPECT_EQ(files_of(rig, name), 1 + offs.size()) << rig.log();
+    if (GetParam() != GoesBy::cameras) expect_new_times(rig, name, offs);
+    join_files(rig, name);
+  }
   EXPECT_GT(expect_in_step(rig, all), 100U);
   const auto frames = frames_of(rig.file("left.mp4"));
   for (std::size_t i = 1; i < frames.size(); ++i) {

@@ -1,6 +1,7 @@
 // The rules of the source tree that a compiler does not check:
 //  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
 //  - in app/, the roles of processes meet in rooms that all share, and never include one another;
+//  - who waits counts monotonic time: a clock that can be set is read in few places, for what people see;
 //  - nothing that is kept in the repository speaks of the machine that it was written on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,7 +137,10 @@ std::string lines(const std::vector<std::string>& all) {
   return text;
 }
 
-TEST(IncludeRule, HoldsInTheSources) {
+using Check = std::vector<std::string> (*)(const std::string& file, std::istream& source);
+
+// Of all sources.
+std::vector<std::string> complaints_of(Check check) {
   std::vector<std::string> complaints;
   int files = 0;
   for (const Folder& folder : folders()) {
@@ -146,14 +150,41 @@ TEST(IncludeRule, HoldsInTheSources) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh") continue;
       std::ifstream source(entry.path());
-      ASSERT_TRUE(source) << entry.path();
+      EXPECT_TRUE(source) << entry.path();
       const std::string file = entry.path().lexically_relative(source_dir).generic_string();
-      for (std::string& complaint : check_includes(file, source)) complaints.push_back(std::move(complaint));
+      for (std::string& complaint : check(file, source)) complaints.push_back(std::move(complaint));
       ++files;
     }
   }
   EXPECT_GT(files, 10) << "too few sources in " << source_dir;
+  return complaints;
+}
+
+// Lines that use a clock which can be set, but for utc_now_ns() and the log's.
+std::vector<std::string> check_clocks(const std::string& file, std::istream& source) {
+  static const std::regex settable(
+      R"(system_clock|CLOCK_REALTIME|\bgettimeofday|sem_timedwait|pthread_cond_timedwait|std::time\()");
+  static const std::set<std::string> may{"core/clock.h", "core/log.h", "core/log.cpp",
+                                         "app/supervisor/status_view.cpp"};
+  std::vector<std::string> complaints;
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number) {
+    if (!may.contains(file) && std::regex_search(line, settable))
+      complaints.push_back(file + ":" + std::to_string(number) + ": goes by a clock that can be set: " + line);
+  }
+  return complaints;
+}
+
+TEST(IncludeRule, HoldsInTheSources) {
+  const auto complaints = complaints_of(check_includes);
   EXPECT_THAT(complaints, IsEmpty()) << lines(complaints);
+}
+
+TEST(ClockRule, HoldsInTheSources) {
+  const auto complaints = complaints_of(check_clocks);
+  EXPECT_THAT(complaints, IsEmpty()) << lines(complaints);
+  std::istringstream wait("a.wait_until(lock, std::chrono::system_clock::now() + 1s);\n");
+  EXPECT_EQ(check_clocks("app/publisher/a.cpp", wait).size(), 1U);
 }
 
 TEST(IncludeRule, AllowsDownwardsAndOneself) {

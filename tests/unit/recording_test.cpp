@@ -185,6 +185,35 @@ TEST_F(RecordingTest, InAClusterFilesSayWhoMadeThem) {
   EXPECT_FALSE(fs::exists(of_east)) << "the folder's other indexes are none of its business";
 }
 
+// Packets that have come meanwhile, and the key frame that ends the file, have the new time.
+TEST_F(RecordingTest, AClockThatWasSetBeginsAFileThatIsNamedByIt) {
+  const Clip clip = encode(Latency::low, steady(60));
+  for (const std::int64_t set_by : {3600 * second, -3600 * second}) {
+    SCOPED_TRACE(set_by / second);
+    files_.clear();
+    begin();
+    take(clip, 0, 12);
+    origin_ += set_by;
+    take(clip, 12, 15);
+    recording_->clock_jumped();
+    take(clip, 15);
+    finish();
+    ASSERT_THAT(files_, SizeIs(2));
+    const std::int64_t next = origin_ + clip.packets[20].times.pts - clip.packets[0].times.pts;
+    const std::string path = expand_record_path(config_.record->path, "dock", "main", next / second);
+    EXPECT_EQ(files_[1], path);
+    EXPECT_EQ(packets_of(files_[0]).size() + packets_of(files_[1]).size(), clip.packets.size());
+    EXPECT_EQ(packets_of(files_[0]).size(), 20U) << "up to the next key frame";
+    EXPECT_EQ(unrecorded(), 0U);
+    const auto lines = lines_of(index());
+    ASSERT_GE(lines.size(), 4U);
+    const auto& ended = lines[lines.size() - 3];
+    EXPECT_EQ(ended.at("event"), "end");
+    EXPECT_NEAR(static_cast<double>(*utc_from_text(ended.at("end")) - *utc_from_text(ended.at("start"))) / second, 0.8,
+                0.01);
+  }
+}
+
 TEST_F(RecordingTest, GoesOnInTheFileOfADeadPublisher) {
   config_.record->segment_duration = std::chrono::seconds(2);
   const Clip clip = encode(Latency::low, steady(100));

@@ -66,6 +66,10 @@ bool RecordFiles::take_over() {
   return may_resume_;
 }
 
+void RecordFiles::clock_jumped() {
+  if (segment_) segment_->clock_jumped();
+}
+
 bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
   if (may_resume_) resume_left(packet, stream);
   if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);

@@ -43,6 +43,8 @@ class RecordFiles {
   bool take_over();
   // See RecordNames: a file that was begun under another fence ends with the next key frame.
   void set_fence(const std::string& fence) { names_.set_fence(fence); }
+  // This machine's clock was set: the next key frame begins a file that is named by the new time.
+  void clock_jumped();
   // False: there is no file that the packet could go into.
   bool write(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Audio until there has no file.

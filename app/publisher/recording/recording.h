@@ -1,8 +1,9 @@
 // One output's recording in the publisher: its files, one after the other, from the packets that it is given.
 //
 // A file begins with a key frame: the first one, the first at or after a boundary of this machine's wall clock
-// (segment_duration), one from before a motion, the first of a stream with other parameters, or after a pause. Where no
-// motion decides, the last frame of a file lasts until the first one of the next: nothing is missing in between.
+// (segment_duration), one from before a motion, the first of a stream with other parameters, after that clock was set,
+// or after a pause. Where no motion decides, the last frame of a file lasts until the first one of the next: nothing is
+// missing in between.
 //
 // A file's tracks are fixed when it begins. Audio that comes, or changes, later gets its track in the next file.
 //
@@ -67,6 +68,7 @@ class Recording {
 
   // Of a node of a cluster, before the first packet and when it changes: see RecordNames.
   void set_fence(const std::string& fence) { files_.set_fence(fence); }
+  void clock_jumped() { files_.clock_jumped(); }
   // `number` counts over all rings. `stream`: of the packet's ring.
   void take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Everything taken so far goes into the file.

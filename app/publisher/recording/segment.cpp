@@ -32,9 +32,15 @@ bool Segment::fragment_is_long(const PacketView& next) const {
 
 // Also when the clock has been set back by so much that its boundary has become senseless.
 bool Segment::is_over(const PacketView& packet) const {
+  if (clock_jumped_) return true;
   if (boundary_ == 0) return false;
   const std::int64_t now = arrival_utc_of(packet);
   return now >= boundary_ || now < file_.begun_utc - length_.count();
+}
+
+void Segment::clock_jumped() {
+  clock_jumped_ = true;
+  end_utc_ = file_.start_utc + (end_ - file_.begin);
 }
 
 void Segment::write(const PacketView& packet, bool is_new) {
@@ -43,7 +49,8 @@ void Segment::write(const PacketView& packet, bool is_new) {
   recorder_->write(packet);
   fragment_.end_dts = packet.dts + packet.times.duration;
   end_ = std::max(end_, packet.times.pts + packet.times.duration);
-  end_utc_ = std::max(end_utc_, capture_utc_of(packet) + packet.times.duration);
+  end_utc_ = clock_jumped_ ? file_.start_utc + (end_ - file_.begin)
+                           : std::max(end_utc_, capture_utc_of(packet) + packet.times.duration);
   if (is_new) ++fragment_.packets;
 }
 

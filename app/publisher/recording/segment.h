@@ -45,6 +45,9 @@ class Segment {
   [[nodiscard]] std::int64_t fragment_end() const { return fragment_.end_dts; }
   // A key frame that comes now belongs to the next segment.
   [[nodiscard]] bool is_over(const PacketView& packet) const;
+  // This machine's clock was set: the file is over with the next key frame, and ends as long after its start as it
+  // lasts, whatever the clock shows by then.
+  void clock_jumped();
 
   // `is_new`: the packet is in no other file.
   void write(const PacketView& packet, bool is_new);
@@ -76,6 +79,7 @@ class Segment {
   FileEnd ended_ = FileEnd::none;
   Extent committed_;
   Fragment fragment_;
+  bool clock_jumped_ = false;
   std::int64_t end_;  // of the newest frame, like the next one
   std::int64_t end_utc_;
 };
