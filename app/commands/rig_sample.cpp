@@ -170,6 +170,9 @@ ClusterSample parse_cluster(const nlohmann::json& json) {
   cluster.cameras = static_cast<unsigned>(cameras.size());
   for (const auto& camera : cameras) cluster.without_node += text_of(camera, "node").empty() ? 1 : 0;
   if (cluster.problem.empty()) cluster.problem = text_of(object_of(json, "rig"), "problem");
+  for (const auto& node : nodes) {
+    if (cluster.problem.empty()) cluster.problem = text_of(object_of(node, "clock"), "problem");
+  }
   return cluster;
 }
 

@@ -20,6 +20,8 @@ namespace {
 constexpr auto offer_interval = std::chrono::seconds(5);
 constexpr auto try_to_load_again = std::chrono::seconds(15);
 constexpr auto try_again = std::chrono::seconds(5);
+// Of a rig without groups: the names of files have seconds.
+constexpr std::chrono::nanoseconds usual_clock_tolerance = std::chrono::seconds(1);
 constexpr std::size_t longest_fence = 40;
 constexpr std::int64_t longest_lease = 3'600'000'000'000;  // ns
 
@@ -221,6 +223,14 @@ std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point 
     if (camera != nullptr && !camera->retiring) cameras.emplace(name, &camera->asked);
   }
   return cameras;
+}
+
+std::chrono::nanoseconds ClusterRig::clock_tolerance() const {
+  std::chrono::nanoseconds tightest = usual_clock_tolerance;
+  for (const auto& [name, known] : cameras_) {
+    if (known.config.group) tightest = std::min(tightest, known.config.group->tolerance);
+  }
+  return tightest;
 }
 
 messages::RecordedCameras ClusterRig::recorded() const {

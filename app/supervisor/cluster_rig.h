@@ -6,6 +6,7 @@
 // two nodes (`on_partition: stop`), which end with the time that the lease was certain for.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,6 +43,8 @@ class ClusterRig {
   void on(const messages::ClusterLease& lease);
   void on(const messages::NodeNameTaken& taken);
 
+  // How far apart the clocks of nodes may be: the tightest tolerance of the rig's synchronised groups.
+  [[nodiscard]] std::chrono::nanoseconds clock_tolerance() const;
 
   // To be called several times a second.
   void follow();

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "app/config/serves.h"
@@ -209,13 +210,16 @@ void Supervisor::send_status() {
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
   if (!serves(rig_.config) || !publisher.child) return;
+  nlohmann::json cluster = cluster_control_.status();
+  if (!cluster.is_null())
+    cluster["clock_tolerance_s"] = std::chrono::duration<double>(cluster_.clock_tolerance()).count();
   const RigStatus rig{rig_.options.config.filename().string(),
                       std::chrono::duration<double>(Clock::now() - rig_.started).count(),
                       rig_.phase == RunPhase::running ? "running" : "draining",
                       accounts_.process_status(),
                       lost_gpus_.status(),
                       uses_json(roster_.taken()),
-                      cluster_control_.status()};
+                      std::move(cluster)};
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (const Output& output : camera.outputs)

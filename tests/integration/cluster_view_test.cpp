@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "app/control/child.h"
 #include "app/control/cluster_messages.h"
@@ -15,8 +17,10 @@
 #include "tests/integration/described_api.h"
 #include "tests/integration/documented.h"
 #include "tests/integration/etcd_members.h"
+#include "tests/integration/machine_clock.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
+#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
 namespace {
@@ -32,7 +36,10 @@ class ClusterSeen : public testing::Test {
     if (const std::string missing = EtcdMembers::missing(); !missing.empty()) GTEST_SKIP() << missing;
     etcd_ = std::make_unique<EtcdMembers>(1);
     east_ = start("east", "127.0.0.1:" + std::to_string(http_));
+    std::optional<MachineClock> clock;
+    if (!is_sanitized) clock.emplace();  // else the sanitizer's library has to be loaded first
     west_ = start("west", "off");
+    if (clock) MachineClock::set_off(*west_, 3s);
     const auto token = [&] { return read_token(east_->file("state/token-" + std::to_string(http_))); };
     ASSERT_TRUE(eventually([&] { return token().has_value(); })) << east_->log();
     headers_ = "Authorization: Bearer " + *token() + "\r\n";
@@ -49,7 +56,9 @@ class ClusterSeen : public testing::Test {
            "  dock: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
            "  gate: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
            "cluster: {name: hall, etcd: ['" +
-           etcd_->servers().urls[0] + "'], node: " + node + ", address: '127.0.0.1:8443', labels: {hall: 2}}\n";
+           etcd_->servers().urls[0] + "'], node: " + node +
+           ", address: '127.0.0.1:" + std::to_string(node == "east" ? doors_.first : doors_.second) +
+           "', labels: {hall: 2}}\n";
   }
   std::unique_ptr<RigRun> start(const std::string& node, const std::string& http) const {
     RigOptions options;
@@ -62,6 +71,11 @@ class ClusterSeen : public testing::Test {
   }
   [[nodiscard]] std::string node_of(const std::string& camera) const { return get()["cameras"][camera]["node"]; }
   [[nodiscard]] std::string metrics() const { return ask(port(), "GET /metrics").body; }
+  void expect_west_is_ahead();
+  [[nodiscard]] std::string rig_status() const {
+    const std::string token = east_->file("state/token-" + std::to_string(http_)).string();
+    return ask({"status", "--url", "http://127.0.0.1:" + std::to_string(http_), "--token-file", token}).output;
+  }
   Answer command(std::vector<std::string> words) const {
     words.insert(words.begin(), "cluster");
     words.insert(words.end(), {"--config", "rig.yaml"});
@@ -69,6 +83,7 @@ class ClusterSeen : public testing::Test {
   }
 
   const int http_ = free_port();
+  const std::pair<int, int> doors_{free_port(), free_port()};  // east's and west's
   std::unique_ptr<EtcdMembers> etcd_;
   std::unique_ptr<RigRun> east_, west_;
   std::unique_ptr<DescribedApi> api_;
@@ -93,6 +108,20 @@ void show_a_large_cluster(pid_t process_of_cluster) {
   ASSERT_TRUE(Channel(std::move(fd)).send(std::string(messages::ClusterSeen::type), body));
 }
 
+void ClusterSeen::expect_west_is_ahead() {
+  json clock;
+  ASSERT_TRUE(eventually([&] { return (clock = get()["nodes"]["west"]["clock"]).is_object(); })) << east_->log();
+  EXPECT_NEAR(clock.at("offset_s").get<double>(), is_sanitized ? 0 : 3, clock.at("bound_s").get<double>() + 0.05);
+  EXPECT_THAT(metrics(), HasSubstr("campipe_cluster_clock_offset_seconds{node=\"east\",peer=\"west\"} "));
+  EXPECT_EQ(api_->call("GET", "/cluster").at("clock_tolerance_s"), 1);
+  if (is_sanitized) return;
+  const std::string problem = clock.value("problem", "");
+  EXPECT_THAT(problem, HasSubstr("the clock of node 'west' is "));
+  EXPECT_THAT(problem, HasSubstr(" s ahead of that of node 'east', and 1 s are allowed: see that NTP runs on both"));
+  EXPECT_THAT(east_->log(), HasSubstr("the clock of node 'west' is "));
+  EXPECT_THAT(rig_status(), HasSubstr("; the clock of node 'west' is "));
+}
+
 // All in one run of rigs, which takes seconds to come up.
 TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   api_->call("POST", "/cluster/move", "", R"({"camera": "dock", "node": "west"})");
@@ -110,9 +139,12 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
     command_says["etcd"].erase("full");  // which a node does not ask all the time
     EXPECT_EQ(api_says["etcd"].at("full"), nullptr);
     api_says["etcd"].erase("full");
+    api_says.erase("clock_tolerance_s");  // and what etcd does not know
+    for (json& node : api_says["nodes"]) node.erase("clock");
     return command_says == api_says;
   })) << get()
       << command({"status", "--json"}).output;
+  expect_west_is_ahead();
   EXPECT_TRUE(eventually([&] { return api_->call("GET", "/status").at("cluster") == get(); }));
   const auto is_refused_as = [&](const std::string& path, const std::string& body, int status,
                                  const std::vector<std::string>& words) {
@@ -121,9 +153,7 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   is_refused_as("/cluster/drain", R"({"node": "north"})", 404, {"drain", "north"});
   is_refused_as("/cluster/move", R"({"camera": "yard", "node": "west"})", 404, {"move", "yard", "west"});
   is_refused_as("/cluster/move", R"({"camera": "dock", "node": "north"})", 409, {"move", "dock", "north"});
-  const std::string token = east_->file("state/token-" + std::to_string(http_)).string();
-  EXPECT_THAT(ask({"status", "--url", "http://127.0.0.1:" + std::to_string(http_), "--token-file", token}).output,
-              HasSubstr("node east of cluster hall: 2 of 2 nodes here, 2 cameras, "));
+  EXPECT_THAT(rig_status(), HasSubstr("node east of cluster hall: 2 of 2 nodes here, 2 cameras, "));
 
   Metrics seen;
   const std::string text = metrics();
@@ -136,6 +166,7 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   Names lacking = without(parts_of(documented, documented), parts_of(seen, documented));
   lacking.merge(without(api_->promised(), api_->seen()));
   std::erase_if(lacking, [](const std::string& part) { return !is_of_a_cluster(part); });
+  if (is_sanitized) lacking.erase("Cluster.nodes.clock.problem");
 
   show_a_large_cluster(east_->pid_of("cluster"));
   EXPECT_TRUE(eventually([&] {

@@ -58,7 +58,7 @@ class ApiTest : public ::testing::Test {
          {"cameras", {{"dock", camera_status("rtsp://u:hunter2@10.0.0.11/s")}, {"gate", camera_status("b.mp4")}}},
          {"processes", {{{"role", "publisher"}, {"pid", 2}}}},
          {"gpus", json::array()},
-         {"cluster", write_json(test::some_cluster())}});
+         {"cluster", test::shown_cluster()}});
     api_.tick();
   }
 

@@ -86,6 +86,9 @@ TEST(ClusterLine, SaysWhatIsWrongWithIt) {
   rig["cluster"] = write_json(test::some_cluster());
   EXPECT_EQ(text({cluster_line(*parse_status(rig.dump()).cluster)}),
             "node east of cluster hall: 2 of 3 nodes here, 4 cameras, 1 without a node, east plans\n");
+  rig["cluster"]["nodes"]["west"]["clock"] = {{"offset_s", 3}, {"problem", "the clock of node 'west' is 3 s ahead"}};
+  EXPECT_THAT(text({cluster_line(*parse_status(rig.dump()).cluster)}),
+              HasSubstr(", east plans; the clock of node 'west' is 3 s ahead\n"));
   rig["cluster"]["planner"] = "";
   rig["cluster"]["etcd"]["problem"] = "https://10.0.0.1:2379 does not answer";
   EXPECT_THAT(text({cluster_line(*parse_status(rig.dump()).cluster)}),

@@ -43,6 +43,7 @@ nlohmann::json some_status() {
 nlohmann::json status_of_a_node() {
   nlohmann::json status = some_status();
   status["cluster"] = write_json(some_cluster());
+  status["cluster"]["nodes"]["west"]["clock"] = {{"offset_s", -0.25}, {"bound_s", 0.001}};
   return status;
 }
 
@@ -147,6 +148,7 @@ TEST_F(MetricsTest, ANodeSaysItsNameEverywhereAndHowItsClusterIs) {
            "campipe_cluster_cameras_unassigned{node=\"east\"} 1\n",
            "campipe_cluster_etcd_up{node=\"east\"} 1\n",
            "campipe_cluster_plans{node=\"east\"} 1\n",
+           "campipe_cluster_clock_offset_seconds{node=\"east\",peer=\"west\"} -0.25\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

@@ -16,6 +16,7 @@
 #include "app/config/password_hash.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/http/server.h"
+#include "app/publisher/server/nodes/clocks.h"
 #include "app/publisher/server/nodes/wall.h"
 #include "app/publisher/server/rtsp/local_pair.h"
 #include "app/publisher/server/rtsp/server.h"
@@ -57,6 +58,7 @@ class TestNode {
     }
     std::vector<HttpServer::Route> routes = api_.routes();
     std::erase_if(routes, [](const HttpServer::Route& route) { return route.anyone; });
+    routes.push_back(clock_route());
     door_.emplace(door, rig_, access_, routes, limits_, "", std::function<void(std::uint16_t)>(), tls_,
                   HttpCluster{&nodes_, true, [this](const Identity& identity, const std::string& from) {
                                 return open_rtsp(identity, from);

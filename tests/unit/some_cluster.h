@@ -1,7 +1,10 @@
 // A cluster as a node of it sees it, for tests of what shows it.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "app/control/cluster_state.h"
+#include "app/control/json_fields.h"
 
 namespace campipe::test {
 
@@ -21,6 +24,15 @@ inline ClusterState some_cluster() {
   state.cameras["lane"] = {"north", "", "", "west"};
   state.cameras["yard"] = {"", "", "no node has room for it: too little cores", ""};
   return state;
+}
+
+// As its status shows it, with what the servers know of the nodes' clocks.
+inline nlohmann::json shown_cluster() {
+  nlohmann::json shown = write_json(some_cluster());
+  shown["clock_tolerance_s"] = 1;
+  shown["nodes"]["west"]["clock"] = {
+      {"offset_s", 3.25}, {"bound_s", 0.001}, {"problem", "the clock of node 'west' is 3.250 s ahead"}};
+  return shown;
 }
 
 }  // namespace campipe::test

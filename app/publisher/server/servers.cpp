@@ -89,7 +89,10 @@ void Servers::set_status(nlohmann::json status) {
   status["gpus"] = to_json(gpus_.read());
   if (!config_.rtsp_address.empty())
     status["rtsp"] = {{"address", config_.rtsp_address}, {"tls", config_.tls.has_value()}};
-  if (node_) node_->nodes.set_status(status);
+  if (node_) {
+    node_->nodes.set_status(status);
+    node_->clocks.add_to(status.at("cluster"));
+  }
   rig_.set_status(std::move(status));
 }
 
@@ -110,7 +113,10 @@ void Servers::tick() {
     if (http_) http_->renew_certificate(tls_.newest());
     if (rtsp_) rtsp_->renew_certificate(tls_.newest());
   }
-  if (node_) start_door();
+  if (node_) {
+    start_door();
+    node_->clocks.tick();
+  }
   if (tls_.is_missing()) return;
   if (!http_ && !config_.http_address.empty()) start_http();
   if (!rtsp_ && !config_.rtsp_address.empty()) start_rtsp();
@@ -183,6 +189,7 @@ void Servers::start_door() {
     if (node.config.tls) config.tls = TlsConfig{node.config.tls->certificate, node.config.tls->key};
     std::vector<HttpServer::Route> routes = api_.routes();
     std::erase_if(routes, [](const HttpServer::Route& route) { return route.anyone; });
+    routes.push_back(clock_route());
     const auto open_rtsp = [this](const Identity& identity, const std::string& from) {
       return this->open_rtsp(identity, from);
     };

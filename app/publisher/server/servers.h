@@ -16,6 +16,7 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/stream.h"
+#include "app/publisher/server/nodes/clocks.h"
 #include "app/publisher/server/nodes/wall.h"
 #include "app/publisher/server/owner_token.h"
 #include "app/publisher/server/rtsp/server.h"
@@ -72,10 +73,12 @@ class Servers {
         : config(of),
           nodes(of.tls.has_value()),
           wall(rig, nodes),
+          clocks(nodes),
           tls(of.tls ? std::optional<TlsFiles>(*of.tls) : std::nullopt) {}
     const ClusterConfig config;
     Nodes nodes;
     NodesWall wall;
+    NodeClocks clocks;
     ServedTls tls;
     Listener listener{"the other nodes' door"};
   };

@@ -309,7 +309,10 @@ void add_cluster(Families& out, const json& status) {
   if (found == status.end()) return;
   const json& cluster = *found;
   std::map<std::string, int> nodes{{"here", 0}, {"away", 0}, {"draining", 0}, {"unusable", 0}};
-  for (const json& node : cluster.at("nodes")) {
+  for (const auto& [name, node] : cluster.at("nodes").items()) {
+    if (node.contains("clock"))
+      out.gauge("campipe_cluster_clock_offset_seconds", "The clock of another node less this one's.", {{"peer", name}},
+                node.at("clock").at("offset_s").get<double>());
     const bool here = node.at("here");
     const bool usable = node.at("usable");
     const bool draining = node.at("draining");
@@ -322,7 +325,7 @@ void add_cluster(Families& out, const json& status) {
   const json none{{"cameras", 0}};
   out.gauge("campipe_cluster_cameras", "Cameras that are assigned to this node.", {},
             cluster.at("nodes").value(own, none).at("cameras").get<double>());
-  const auto has_none = [](const json& camera) { return camera.at("node") == ""; };
+  const auto has_none = [](const json& camera) { return camera.at("node").get<std::string>().empty(); };
   out.gauge("campipe_cluster_cameras_unassigned", "Cameras of the cluster that have no node.", {},
             static_cast<double>(std::ranges::count_if(cluster.at("cameras"), has_none)));
   out.gauge("campipe_cluster_etcd_up", "1 while etcd answers.", {}, cluster.at("etcd").at("up").get<bool>() ? 1 : 0);

@@ -66,8 +66,11 @@ awaitable<Nodes::Reply> ask(Question question) {
     std::string head = request_head(
         "GET", question.path, 11,
         {{"Host", question.target.address}, question.who, {"Accept", "application/json"}, {"Connection", "close"}});
+    const auto sent = Clock::now();
     co_await write_all(*stream, std::move(head), question.deadline);
     Nodes::Reply reply = co_await read_answer(*stream, question.deadline);
+    reply.sent = sent;
+    reply.received = Clock::now();
     co_return reply;
   } catch (const NodeGone& error) {
     co_return fail(error.what());

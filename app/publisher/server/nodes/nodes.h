@@ -15,6 +15,7 @@
 #include "app/publisher/server/nodes/places.h"
 #include "app/publisher/server/nodes/request.h"
 #include "app/publisher/server/server_tls.h"
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace boost::asio {
@@ -54,6 +55,9 @@ class Nodes {
     int status = 0;  // 0: there was no answer
     std::string body = {};
     std::string problem = {};  // why there was none; names the node
+    // When the question left this node, on a connection that was there, and when its answer was here.
+    Clock::time_point sent = {};
+    Clock::time_point received = {};
   };
   // Asks by GET, for the one that `who` names; `target`: path and query, escaped. The future is ready after `patience`
   // at the latest, and throws where this object is gone before.

@@ -2,7 +2,7 @@
 // administrators how to change that.
 import {administers, post} from '/static/api.js';
 import {el, setText} from '/static/dom.js';
-import {bytes, count} from '/static/format.js';
+import {bytes, count, milliseconds} from '/static/format.js';
 
 let failure = ''; // of what was asked last; it stays until something else is asked
 
@@ -28,6 +28,14 @@ export function capacityOf({capacity}) {
   return parts.join(', ') || '–';
 }
 
+// How far its clock is from that of the node that shows the page.
+export function clockOf({clock}) {
+  if (!clock) return '–';
+  const off = Math.abs(clock.offset_s) * 1000;
+  if (off <= clock.bound_s * 1000) return `± ${milliseconds(clock.bound_s * 1000)}`;
+  return `${clock.offset_s < 0 ? '−' : '+'}${milliseconds(off)}`;
+}
+
 // As `campipe cluster status` says it.
 export function noteOf({node, home, reason, wanted, kept_by}) {
   if (kept_by) return `${node} has not begun to record it: it goes on on ${kept_by}`;
@@ -49,6 +57,7 @@ function nodeRow(name, node, cluster, mayChange) {
     node.address || '–',
     node.version || '–',
     capacityOf(node),
+    clockOf(node),
     ...(mayChange ? [button] : []),
   ];
 }
@@ -76,6 +85,7 @@ export function clusterSection(status, {section, table}) {
   const rows = (entries, rowOf) => Object.entries(entries).map(([name, of]) => rowOf(name, of, cluster, mayChange));
   const problems = [cluster.etcd.problem, cluster.rig.problem].filter(Boolean);
   if (!cluster.etcd.up && !problems.length) problems.push('etcd has not answered lately.');
+  for (const {clock} of Object.values(cluster.nodes)) if (clock?.problem) problems.push(clock.problem);
   if (!cluster.planner) problems.push('No node plans: no camera gets another node.');
   const action = mayChange ? [''] : [];
   return section(
@@ -86,7 +96,7 @@ export function clusterSection(status, {section, table}) {
     el(
       'div',
       {'data-key': 'nodes'},
-      table(['Node', 'State', '#Cameras', '?Address', '?Version', '?Capacity', ...action], rows(cluster.nodes, nodeRow)),
+      table(['Node', 'State', '#Cameras', '?Address', '?Version', '?Capacity', '?Clock', ...action], rows(cluster.nodes, nodeRow)),
     ),
     el('div', {'data-key': 'cameras'}, table(['Camera', 'Node', 'Note', ...action], rows(cluster.cameras, cameraRow))),
   );
