@@ -9,6 +9,8 @@ const {layOut} = await import('/static/layout.js');
 const {LiveEdge} = await import('/static/live_edge.js');
 const format = await import('/static/format.js');
 const {placeOf} = await import('/static/camera_motion.js');
+globalThis.document ??= {addEventListener() {}};
+const {clockOf} = await import('/static/cluster.js');
 
 const timescale = 90000;
 
@@ -50,6 +52,13 @@ function begun() {
   assert.ok(timeline.begin(header()));
   return timeline;
 }
+
+test('a clock of another node is as far off as it is known', () => {
+  assert.equal(clockOf({}), '–');
+  assert.equal(clockOf({clock: {offset_s: 0.0004, bound_s: 0.0012}}), '± 1.2 ms');
+  assert.equal(clockOf({clock: {offset_s: -0.25, bound_s: 0.001}}), '−250 ms');
+  assert.equal(clockOf({clock: {offset_s: 3, bound_s: 0.001}}), '+3.0 s');
+});
 
 describe('timeline', () => {
   for (const options of [{}, {wide: false}, {inTrun: true}]) {
