@@ -25,7 +25,7 @@ std::string write_assignment(const CameraAssignment& assignment) {
 }
 
 std::optional<CameraAssignment> read_assignment(const std::string& value) {
-  nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  nlohmann::json json = parse_shallow(value);
   CameraAssignment read;
   const bool good = take_schema(json) && take(json, "node", read.node) && take(json, "epoch", read.epoch) &&
                     take(json, "from", read.from) && take(json, "home", read.home) &&

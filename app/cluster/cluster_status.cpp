@@ -72,7 +72,7 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
     const std::string node(name.substr(0, name.find('/')));
     const auto known = plan.cameras.find(std::string(name.substr(std::min(name.size(), node.size() + 1))));
     if (known == plan.cameras.end()) return;
-    json of = json::parse(value.value, nullptr, false);
+    json of = parse_shallow(value.value);
     std::string fence;
     if (take_schema(of) && take(of, "fence", fence) && fence == text_of(known->second.fence))
       state.cameras[known->first].kept_by = node;

@@ -24,7 +24,7 @@ bool is_recorded(const EtcdMirror& mirror, const ClusterKeys& keys, const std::s
                  const StoredAssignment& by) {
   const EtcdKeyValue* const said = mirror.find(keys.recorder(by.assignment.node, camera));
   if (said == nullptr) return false;
-  nlohmann::json json = nlohmann::json::parse(said->value, nullptr, false);
+  nlohmann::json json = parse_shallow(said->value);
   std::string fence;
   return take_schema(json) && take(json, "fence", fence) && fence == text_of(by.fence);
 }
@@ -73,7 +73,7 @@ void save_duties(const std::filesystem::path& file, const std::string& cluster, 
 
 std::optional<NodeDuties> saved_duties(const std::filesystem::path& file, const std::string& cluster,
                                        const std::string& node) {
-  nlohmann::json json = nlohmann::json::parse(read_small(file), nullptr, false);
+  nlohmann::json json = parse_shallow(read_small(file));
   std::string of_cluster;
   std::string of_node;
   nlohmann::json cameras;
