@@ -31,6 +31,14 @@ bool is_recorded(const EtcdMirror& mirror, const ClusterKeys& keys, const std::s
 
 }  // namespace
 
+// A plan is written with the last of its assignments, or after it.
+DutyKeeper::DutyKeeper(std::string node, NodeDuties duties) : node_(std::move(node)), duties_(std::move(duties)) {
+  for (const auto& [camera, duty] : duties_) {
+    guard_.accept(camera, duty.fence);
+    newest_plan_ = std::max(newest_plan_, duty.fence);
+  }
+}
+
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const Fence of_plan{plan.epoch, plan.revision};
   plan_is_older_ = of_plan < newest_plan_;
