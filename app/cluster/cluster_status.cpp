@@ -98,6 +98,11 @@ std::string cluster_tables(const ClusterState& state) {
   if (!state.rig.problem.empty()) text += '\n' + printable(state.rig.problem) + '\n';
   if (state.etcd.full == true) text += '\n' + std::string(etcd_is_full) + '\n';
   if (state.rig.revision == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
+  // What the nodes have seen before etcd does not know.
+  if (!state.planner.empty() && state.cameras.empty())
+    text += "\nno camera has a node yet. If that stays so, the log of " + printable(state.planner) +
+            " says why; where etcd was restored, or has lost its data, `campipe cluster apply --restored FILE` "
+            "makes the nodes follow it again\n";
   return text;
 }
 
