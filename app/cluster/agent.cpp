@@ -19,7 +19,7 @@ ClusterAgent::ClusterAgent(Options options)
       watch_({options.servers, keys_.prefix(), options.silence}),
       membership_({options.servers, keys_, options.ttl}, std::move(options.offer)),
       planning_(options.servers, keys_, options.ttl),
-      keeper_(node_),
+      keeper_(node_, std::move(options.duties)),
       effects_(keys_, node_),
       hand_over_(keys_, node_),
       own_keys_(options.servers) {

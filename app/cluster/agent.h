@@ -36,6 +36,8 @@ class ClusterAgent {
     NodeOffer offer;  // with its node and a new instance
     std::chrono::seconds ttl{5};
     std::chrono::milliseconds silence{10'000};  // of the watch
+    // What a predecessor has had it run: it goes on, and nothing older is obeyed.
+    NodeDuties duties{};
     // What the node runs before etcd could be read: its last duties, where the configuration wants it
     // (`on_etcd_missing: run`), else nothing.
     std::optional<NodeDuties> last_duties{};

@@ -150,6 +150,8 @@ class Assigner {
     camera.way = way_on(camera, node).value_or(0);
     for (std::size_t r = 0; r < node.used.size(); ++r) node.used[r] += camera.ways[camera.way][r];
     node.cameras.push_back(&camera);
+    const std::string& name = node.of->name;
+    if (name == camera.home || name == camera.of->wanted_node) camera.home.clear();
   }
   static void remove(Camera& camera) {
     Node& node = *camera.node;
@@ -187,7 +189,6 @@ class Assigner {
       homeless_.push(&camera);
     } else {
       put(camera, *node);
-      if (camera.home == name) camera.home.clear();
       if (node->of->draining) homeless_.push(&camera);  // it keeps its place as long as there is no other
     }
   }
@@ -233,7 +234,6 @@ class Assigner {
       return;
     }
     put(camera, *best.node);
-    if (camera.home == best.node->of->name) camera.home.clear();
   }
 
   // Those of a node that would have to give way, the least important first; empty: that does not help.
@@ -295,7 +295,6 @@ class Assigner {
       remove(camera);
       put(camera, to);
       ++to.moved_here;
-      if (camera.home == to.of->name) camera.home.clear();
     };
     Node* wanted = find(camera.of->wanted_node);
     if (wanted == &host) return;

@@ -2,12 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
 
 namespace campipe {
 
 std::string text_of(const Fence& fence) { return fmt::format("{}.{:010}", fence.epoch, fence.revision); }
+
+std::optional<Fence> read_fence(std::string_view text) {
+  Fence fence;
+  const char* const end = text.data() + text.size();
+  const auto epoch = std::from_chars(text.data(), end, fence.epoch);
+  if (epoch.ec != std::errc{} || epoch.ptr == end || *epoch.ptr != '.') return std::nullopt;
+  const auto revision = std::from_chars(epoch.ptr + 1, end, fence.revision);
+  if (revision.ec != std::errc{} || revision.ptr != end || fence.revision < 0) return std::nullopt;
+  return fence;
+}
 
 std::string write_assignment(const CameraAssignment& assignment) {
   nlohmann::json json = assignment.other;
@@ -25,7 +37,7 @@ std::string write_assignment(const CameraAssignment& assignment) {
 }
 
 std::optional<CameraAssignment> read_assignment(const std::string& value) {
-  nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  nlohmann::json json = parse_shallow(value);
   CameraAssignment read;
   const bool good = take_schema(json) && take(json, "node", read.node) && take(json, "epoch", read.epoch) &&
                     take(json, "from", read.from) && take(json, "home", read.home) &&

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace campipe {
 
@@ -22,6 +23,8 @@ struct Fence {
 
 // As names of files and values in etcd have it: "1.0000000057", which sorts.
 std::string text_of(const Fence& fence);
+// Nothing: it is none.
+std::optional<Fence> read_fence(std::string_view text);
 
 struct CameraAssignment {
   std::string node;         // empty: none

@@ -31,7 +31,8 @@ std::string etcd_problem(const std::string& what, const EtcdError& error) {
       return "cannot " + what + ": etcd is full (NOSPACE): compact and defragment it, and disarm the alarm (" +
              error.message + ")";
     default:
-      return "cannot " + what + ": " + error.message + ": look whether the members that `cluster.etcd` names run";
+      return "cannot " + what + ": " + error.message +
+             ": look whether the members that `cluster.etcd` names run, and whether certificates and `cluster.tls` fit";
   }
 }
 

@@ -28,7 +28,7 @@ CameraAssignment assigned(const CameraPlace& place, const CameraAssignment* old)
 std::string wanted_node(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera) {
   const EtcdKeyValue* found = mirror.find(keys.wanted(camera));
   if (found == nullptr) return {};
-  nlohmann::json json = nlohmann::json::parse(found->value, nullptr, false);
+  nlohmann::json json = parse_shallow(found->value);
   std::string node;
   return take_schema(json) && take(json, "node", node) ? node : std::string();
 }

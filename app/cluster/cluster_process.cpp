@@ -123,6 +123,9 @@ void ClusterProcess::on(messages::JoinCluster& join) {
   ClusterAgent::Options options{servers, config.name, offer_};
   if (config.on_etcd_missing == OnEtcdMissing::run)
     options.last_duties = saved_duties(RigKeeper::duties_file(joined_as_.folder), config.name, offer_.node);
+  for (const auto& [camera, fence] : joined_as_.duties) {
+    if (const auto known = read_fence(fence)) options.duties[camera] = {*known};
+  }
   has_last_duties_ = options.last_duties.has_value();
   agent_ = std::make_unique<ClusterAgent>(std::move(options));
   writer_ = std::make_unique<ClusterWriter>(servers, [this](const messages::Answer& answer) { child_.send(answer); });

@@ -72,7 +72,7 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
     const std::string node(name.substr(0, name.find('/')));
     const auto known = plan.cameras.find(std::string(name.substr(std::min(name.size(), node.size() + 1))));
     if (known == plan.cameras.end()) return;
-    json of = json::parse(value.value, nullptr, false);
+    json of = parse_shallow(value.value);
     std::string fence;
     if (take_schema(of) && take(of, "fence", fence) && fence == text_of(known->second.fence))
       state.cameras[known->first].kept_by = node;
@@ -98,6 +98,11 @@ std::string cluster_tables(const ClusterState& state) {
   if (!state.rig.problem.empty()) text += '\n' + printable(state.rig.problem) + '\n';
   if (state.etcd.full == true) text += '\n' + std::string(etcd_is_full) + '\n';
   if (state.rig.revision == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
+  // What the nodes have seen before etcd does not know.
+  if (!state.planner.empty() && state.cameras.empty())
+    text += "\nno camera has a node yet. If that stays so, the log of " + printable(state.planner) +
+            " says why; where etcd was restored, or has lost its data, `campipe cluster apply --restored FILE` "
+            "makes the nodes follow it again\n";
   return text;
 }
 

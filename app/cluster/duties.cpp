@@ -24,12 +24,20 @@ bool is_recorded(const EtcdMirror& mirror, const ClusterKeys& keys, const std::s
                  const StoredAssignment& by) {
   const EtcdKeyValue* const said = mirror.find(keys.recorder(by.assignment.node, camera));
   if (said == nullptr) return false;
-  nlohmann::json json = nlohmann::json::parse(said->value, nullptr, false);
+  nlohmann::json json = parse_shallow(said->value);
   std::string fence;
   return take_schema(json) && take(json, "fence", fence) && fence == text_of(by.fence);
 }
 
 }  // namespace
+
+// A plan is written with the last of its assignments, or after it.
+DutyKeeper::DutyKeeper(std::string node, NodeDuties duties) : node_(std::move(node)), duties_(std::move(duties)) {
+  for (const auto& [camera, duty] : duties_) {
+    guard_.accept(camera, duty.fence);
+    newest_plan_ = std::max(newest_plan_, duty.fence);
+  }
+}
 
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const Fence of_plan{plan.epoch, plan.revision};
@@ -73,7 +81,7 @@ void save_duties(const std::filesystem::path& file, const std::string& cluster, 
 
 std::optional<NodeDuties> saved_duties(const std::filesystem::path& file, const std::string& cluster,
                                        const std::string& node) {
-  nlohmann::json json = nlohmann::json::parse(read_small(file), nullptr, false);
+  nlohmann::json json = parse_shallow(read_small(file));
   std::string of_cluster;
   std::string of_node;
   nlohmann::json cameras;

@@ -30,7 +30,8 @@ using NodeDuties = std::map<std::string, NodeDuty>;  // by camera
 // What a node knows of its duties while it runs. A value; one thread.
 class DutyKeeper {
  public:
-  explicit DutyKeeper(std::string node) : node_(std::move(node)) {}
+  // `duties`: what another one has said of this node before: what that has seen counts here, too.
+  explicit DutyKeeper(std::string node, NodeDuties duties = {});
 
   // The cameras of the node, by a plan as the mirror shows it. What it must not obey, or cannot read, changes nothing:
   // an older plan, an older assignment, a value of a newer version. Cameras that it had and that are another node's by

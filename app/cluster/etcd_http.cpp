@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <utility>
 
 #include "core/c_callback.h"
@@ -127,7 +128,9 @@ struct EtcdHttp::State {
   }
 
   [[nodiscard]] std::string describe(CURLcode code) const {
-    return error[0] != '\0' ? error.data() : curl_easy_strerror(code);
+    // "Failed to connect to … after 12 ms": what is logged when it changes must not change each time.
+    static const std::regex duration(" after [0-9]+ (ms|milliseconds)");
+    return error[0] != '\0' ? std::regex_replace(error.data(), duration, "") : curl_easy_strerror(code);
   }
   [[nodiscard]] int status() const {
     long value = 0;

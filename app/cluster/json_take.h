@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/shallow_json.h"
+
 namespace campipe {
 
 // Takes a field out of an object, if it is there. False: it is of another type, or out of its type's range.
@@ -28,7 +30,7 @@ bool take(nlohmann::json& from, const char* key, T& value) {
   return true;
 }
 
-// Of a value: it is an object, and of a schema that this version can read.
+// Of a value (parse_shallow()): it is an object, and of a schema that this version can read.
 inline bool take_schema(nlohmann::json& from) {
   int schema = 0;
   return from.is_object() && take(from, "schema", schema) && schema == 1;

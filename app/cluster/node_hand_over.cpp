@@ -1,10 +1,26 @@
 #include "app/cluster/node_hand_over.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "app/cluster/node_offer.h"
 
 namespace campipe {
+
+namespace {
+
+// By any node: also one of which the plan knows nothing any more, since etcd was restored or has lost its data.
+std::set<std::string> cameras_kept(const EtcdMirror& mirror, const ClusterKeys& keys) {
+  std::set<std::string> cameras;
+  mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue&) {
+    const auto slash = name.find('/');
+    if (slash != std::string_view::npos) cameras.emplace(name.substr(slash + 1));
+  });
+  return cameras;
+}
+
+}  // namespace
 
 std::map<std::string, std::string> NodeHandOver::kept(const NodeDuties& duties, Clock::time_point now) {
   std::map<std::string, std::string> kept;
@@ -30,9 +46,10 @@ std::map<std::string, std::string> NodeHandOver::update(const EtcdMirror& mirror
   const auto want = [&](const std::string& key, const std::string& fence) {
     wanted[key] = nlohmann::json{{"schema", oldest_cluster_schema}, {"fence", fence}}.dump();
   };
+  const std::set<std::string> kept_anywhere = cameras_kept(mirror, keys_);
   for (const auto& [camera, duty] : duties) {
     const auto recorded = recorded_.find(camera);
-    const bool is_asked = !duty.is_leaving() && !duty.from.empty();
+    const bool is_asked = !duty.is_leaving() && (!duty.from.empty() || kept_anywhere.contains(camera));
     if (is_asked && recorded != recorded_.end() && recorded->second == text_of(duty.fence))
       want(keys_.recorder(node_, camera), recorded->second);
     if (kept.contains(camera)) want(keys_.kept(node_, camera), text_of(duty.next));

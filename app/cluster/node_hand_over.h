@@ -1,6 +1,7 @@
 // Cameras that go from one node to another one without a gap: the one that has them goes on until the other one has
 // said that it records them, by the key recorders/NODE/CAMERA with the fence of its assignment. What that node says it
-// says once for each assignment. Where it says nothing for long, the one that goes on says that, by kept/NODE/CAMERA.
+// says once for each assignment. Where it says nothing for long, the one that goes on says that, by kept/NODE/CAMERA,
+// and is answered also where the plan does not know that it had the camera.
 // No threads; one thread.
 #pragma once
 

@@ -37,7 +37,7 @@ std::string write_offer(const NodeOffer& offer) {
 }
 
 std::optional<NodeOffer> read_offer(const std::string& node, const std::string& value) {
-  Json json = Json::parse(value, nullptr, false);
+  Json json = parse_shallow(value);
   if (!take_schema(json)) return std::nullopt;
   NodeOffer offer;
   offer.node = node;

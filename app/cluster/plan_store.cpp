@@ -23,7 +23,7 @@ std::string write_pointer(const StoredPlan& plan) {
 }
 
 bool read_pointer(const std::string& value, StoredPlan& plan) {
-  nlohmann::json json = nlohmann::json::parse(value, nullptr, false);
+  nlohmann::json json = parse_shallow(value);
   const bool good = take_schema(json) && take(json, "generation", plan.generation) && take(json, "epoch", plan.epoch);
   plan.other = std::move(json);
   return good;

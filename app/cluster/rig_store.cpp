@@ -64,7 +64,7 @@ StoredRig read_rig(const EtcdMirror& mirror, const ClusterKeys& keys) {
   const EtcdKeyValue* pointer = mirror.find(keys.rig());
   if (pointer == nullptr) return rig;
   rig.revision = pointer->mod_revision;
-  nlohmann::json json = nlohmann::json::parse(pointer->value, nullptr, false);
+  nlohmann::json json = parse_shallow(pointer->value);
   std::size_t pieces = 0;
   std::string digest;
   if (!take_schema(json) || !take(json, "generation", rig.generation) || !take(json, "pieces", pieces) ||

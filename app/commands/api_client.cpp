@@ -57,7 +57,8 @@ std::string no_answer(CURLcode code, const char* detail, const std::string& url)
     case CURLE_SSL_CONNECT_ERROR:
       return fmt::format("{} speaks no TLS: is it http:// there? ({})", url, reason);
     case CURLE_GOT_NOTHING:
-      return fmt::format("{} closed the connection: does it speak TLS (https://)? ({})", url, reason);
+      return fmt::format("{} closed the connection: has the rig ended, or does it speak TLS (https://)? ({})", url,
+                         reason);
     case CURLE_WRITE_ERROR:
       return fmt::format("{} answers with more than campipe ever would", url);
     default:

@@ -34,6 +34,13 @@ struct OfferNode {
   }
 };
 
+// An assignment of a camera, as the names of files have it.
+struct CameraFence {
+  std::string camera;
+  std::string fence;
+  static void fields(auto& m, auto&& f) { f("camera", m.camera), f("fence", m.fence); }
+};
+
 // The first one.
 struct JoinCluster {
   static constexpr std::string_view type = "join";
@@ -42,8 +49,10 @@ struct JoinCluster {
   std::string folder;    // where the rig of the cluster is to be written
   std::string rig;       // the text of this node's own file: the cluster's rig, where there is none yet
   OfferNode offer;
+  std::vector<CameraFence> duties;  // as a process before it has named them, with those that leave
   static void fields(auto& m, auto&& f) {
-    f("config", m.config), f("instance", m.instance), f("folder", m.folder), f("rig", m.rig), f("offer", m.offer);
+    f("config", m.config), f("instance", m.instance), f("folder", m.folder), f("rig", m.rig), f("offer", m.offer),
+        f("duties", m.duties);
   }
 };
 
@@ -74,12 +83,7 @@ struct HoldPushes {
 // All cameras of its duties that this node records, each under the fence that was named for it.
 struct RecordedCameras {
   static constexpr std::string_view type = "recorded";
-  struct Recorded {
-    std::string camera;
-    std::string fence;
-    static void fields(auto& m, auto&& f) { f("camera", m.camera), f("fence", m.fence); }
-  };
-  std::vector<Recorded> cameras;
+  std::vector<CameraFence> cameras;
   static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }
 };
 

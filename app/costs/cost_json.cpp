@@ -9,6 +9,7 @@
 
 #include "app/costs/cost_cache.h"
 #include "core/error.h"
+#include "core/shallow_json.h"
 
 namespace campipe {
 namespace {
@@ -124,26 +125,13 @@ json to_json(const WorkCost& cost) {
   return {{"work", cost.work}, {"merges", cost.merges}, {"curves", curves}};
 }
 
-// What is nested deeper would be followed by recursion elsewhere, and is none of ours.
-json parse_shallow(std::string_view text) {
-  bool too_deep = false;
-  json all = json::parse(
-      text,
-      [&](int depth, json::parse_event_t, const json&) {
-        too_deep = too_deep || depth > deepest;
-        return !too_deep;
-      },
-      false);
-  if (too_deep || all.is_discarded()) throw Error("it is no JSON as campipe writes it");
-  return all;
-}
-
 }  // namespace
 
 CostCache parse_costs(std::string_view text, const std::string& name) {
   CostCache cache;
   try {
-    const json all = parse_shallow(text);
+    const json all = parse_shallow(text, deepest);
+    if (all.is_discarded()) throw Error("it is no JSON as campipe writes it");
     const json& format = member(all, "format", "the file");
     require(format.is_number_integer() && format == file_format, "the file", "it is of another version of campipe");
     for (const json& entry : list_in(all, "devices", most_devices, "the file")) {

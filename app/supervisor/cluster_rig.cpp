@@ -87,8 +87,11 @@ messages::OfferNode ClusterRig::offer() const {
 
 void ClusterRig::send_setup(ManagedProcess& process) {
   offered_ = offer();
-  processes_.send(
-      process, messages::JoinCluster{*rig_.config.cluster, instance_, folder_.string(), rig_.options.text, offered_});
+  messages::JoinCluster join{*rig_.config.cluster, instance_, folder_.string(), rig_.options.text, offered_, {}};
+  if (duties_) {
+    for (const auto& [name, leaves] : *duties_) join.duties.push_back({name, rig_.fences.at(name)});
+  }
+  processes_.send(process, join);
   if (needs_) processes_.send(process, *needs_);
   pushes_.send_setup(process);
   processes_.send(process, recorded());

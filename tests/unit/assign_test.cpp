@@ -262,6 +262,17 @@ TEST(Assign, GoesWhereItIsWanted) {
   EXPECT_THAT(full.at("c0003").reason, HasSubstr("has no room"));
 }
 
+TEST(Assign, WhereItIsWantedIsItsHome) {
+  ClusterView view = many(2, 4, 20, 1);
+  for (const ClusterCamera& of : view.cameras) view.current[of.name] = {"n00", "one that is gone for good"};
+  view.cameras[0].wanted_node = "n00";
+  view.cameras[1].wanted_node = "n01";
+  const Places places = assign_cameras(view);
+  EXPECT_EQ(places.at("c0000").home, "");
+  EXPECT_EQ(places.at("c0001").home, "");
+  EXPECT_EQ(places.at("c0002").home, "one that is gone for good");
+}
+
 TEST(Assign, GoesHomeOnlyWhereThatPays) {
   ClusterView view = many(2, 16, 20, 1);
   settle(view, assign_cameras(view));

@@ -75,6 +75,17 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
             "yard    none   no node has room for it: too little cores");
 }
 
+// Which lost its data, or is so old that nobody follows it.
+TEST_F(ClusterStatus, SaysWhatToDoWhereNothingIsPlanned) {
+  put_node("west");
+  put_node("east", true);
+  EXPECT_THAT(tables(), testing::HasSubstr("the log of west says why"));
+  EXPECT_THAT(tables(), testing::HasSubstr("campipe cluster apply --restored FILE"));
+  put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
+  put_camera("dock", {"west"});
+  EXPECT_THAT(tables(), testing::Not(testing::HasSubstr("says why")));
+}
+
 TEST_F(ClusterStatus, ShowsThatACameraHasNotGoneOver) {
   put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
   put_camera("dock", {.node = "west", .from = "east", .home = "east", .epoch = 1, .revision = 5});

@@ -56,6 +56,13 @@ TEST(FenceText, Sorts) {
   EXPECT_LT(text_of({1, 157}), text_of({1'800'000'000, 3})) << "an epoch that was raised is the time";
 }
 
+TEST(FenceText, IsReadAsItWasWritten) {
+  for (const Fence& fence : {Fence{1, 57}, Fence{1'800'000'000, 3}, Fence{~0ULL, INT64_MAX}})
+    EXPECT_EQ(read_fence(text_of(fence)), fence);
+  for (const char* bad : {"", ".", "1", "1.", ".1", "1.-1", "1.1.", "x.1", "1.99999999999999999999"})
+    EXPECT_FALSE(read_fence(bad)) << bad;
+}
+
 TEST_F(HandOverTest, EffectsAreOneNodesUntilItGivesThemBack) {
   Effects a(keys, "a");
   Effects b(keys, "b");
@@ -157,6 +164,54 @@ TEST_F(HandOverTest, ANodeGoesOnUntilTheNextOneRecords) {
   // Its lease ends the key: that the camera has gone over stays so.
   erase(keys.recorder("b", "dock"));
   EXPECT_THAT(duties(a), IsEmpty());
+}
+
+// As after a backup was restored.
+TEST_F(HandOverTest, ANodeEndsAlsoWhereThePlanDoesNotNameIt) {
+  DutyKeeper a("a");
+  DutyKeeper b("b");
+  NodeHandOver from(keys, "a");
+  NodeHandOver to(keys, "b");
+  const auto update = [&](NodeHandOver& of, DutyKeeper& keeper, std::int64_t lease, Clock::time_point now) {
+    OwnKeys::Changes changes{lease};
+    of.update(mirror_, member(lease), duties(keeper), now, changes);
+    carry_out(changes);
+  };
+  assign("dock", "a");
+  duties(a);
+  assign("dock", "b");
+  to.set_recorded({{"dock", text_of(duties(b).at("dock").fence)}});
+  update(from, a, lease_of_a, start);
+  update(to, b, lease_of_b, start);
+  EXPECT_TRUE(duties(a).at("dock").is_leaving());
+  update(from, a, lease_of_a, start + 20s);
+  update(to, b, lease_of_b, start + 20s);
+  EXPECT_THAT(duties(a), IsEmpty());
+  update(from, a, lease_of_a, start + 21s);
+  update(to, b, lease_of_b, start + 21s);
+  EXPECT_EQ(mirror_.find(keys.recorder("b", "dock")), nullptr) << "nobody asks any more";
+  EXPECT_THAT(duties(a), IsEmpty());
+}
+
+TEST_F(HandOverTest, WhoComesAfterADeadOneGoesOnWithWhatLeaves) {
+  DutyKeeper before("a");
+  assign("dock", "a");
+  assign("gate", "a");
+  const EtcdMirror backup = mirror_;
+  assign("gate", "a");
+  const NodeDuties known = duties(before);
+  assign("dock", "b", "a");
+  DutyKeeper after("a", known);
+  EXPECT_EQ(duties(after), duties(before));
+  EXPECT_TRUE(duties(after).at("dock").is_leaving());
+  put(keys.generation(1) + "gate", "{}");
+  EXPECT_EQ(duties(after).at("gate"), known.at("gate")) << "what cannot be read changes nothing";
+  // Nor does what is older than that which the dead one obeyed, or etcd without its data.
+  DutyKeeper late("a", known);
+  EXPECT_EQ(late.update(read_plan(backup, keys), backup, keys), known);
+  EXPECT_TRUE(late.plan_is_older());
+  EXPECT_EQ(late.update(StoredPlan(), EtcdMirror(), keys), known);
+  EXPECT_TRUE(late.plan_is_older());
 }
 
 TEST_F(HandOverTest, ACameraThatItsNextNodeNeverRecordedComesBackWithoutAGap) {

@@ -71,6 +71,14 @@ TEST_F(HttpStrangersTest, KnowsOneTransferEncoding) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: localhost\r\nHost: evil.example\r\n").status, 400);
 }
 
+// A proxy before this may take the second line for a header.
+TEST_F(HttpStrangersTest, RefusesHeadersThatGoOnInTheNextLine) {
+  start(open_config());
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Accept: a,\r\n b: c\r\n").status, 400);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Accept: a,\r\n\tb: c\r\n").status, 400);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Accept: a, b: c\r\n", "\r\n in the body").status, 200);
+}
+
 // As monitors of load balancers ask, by default.
 TEST_F(HttpStrangersTest, WantsAHostOfHttp11Only) {
   start(open_config());

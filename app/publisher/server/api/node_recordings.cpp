@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/shallow_json.h"
+
 namespace campipe {
 
 using nlohmann::json;
@@ -57,7 +59,7 @@ void NodeRecordings::add_to(json& body) {
 
 // What it may not show here is left out, whatever the other node lets this user see.
 void NodeRecordings::take(const std::string& node, const Nodes::Reply& reply, json& recordings) {
-  const json answer = json::parse(reply.body, nullptr, false);
+  const json answer = parse_shallow(reply.body);
   const bool is_list =
       reply.status == 200 && answer.is_object() && answer.contains("recordings") && answer["recordings"].is_array();
   // As for a camera that this user may not see there, or that the node does not know yet.

@@ -58,7 +58,9 @@ std::optional<std::string> relayed_to(const HttpShared& shared, const HttpGate::
 
 // The plan has it, and it comes.
 bool is_awaited(const HttpShared& shared, const std::string& camera) {
-  return shared.cluster.nodes != nullptr && shared.cluster.nodes->places()->cameras.contains(camera);
+  if (shared.cluster.nodes == nullptr) return false;
+  const auto places = shared.cluster.nodes->places();
+  return places->cameras.contains(camera) && !places->local.contains(camera);
 }
 
 }  // namespace
@@ -234,14 +236,16 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
     co_return;
   }
   const bool endless = what == "stream.ts" || what == "stream.mp4";
+  // Nothing else is passed on: at its door the camera's node serves more, such as RTSP, to other nodes.
+  const bool is_known = what == "live" || endless || what == "snapshot.jpg";
   const auto self = shared_from_this();
-  if (const auto node = relayed_to(*shared_, passed)) {
+  if (const auto node = is_known ? relayed_to(*shared_, passed) : std::nullopt) {
     co_await serve_relay(self, exchange, *node);
     co_return;
   }
   const auto place = find_place(shared_->rig, passed);
   HttpAnswer refusal;
-  if (what != "live" && !endless && what != "snapshot.jpg")
+  if (!is_known)
     refusal = http_error(404, "a camera has no such thing");
   else if (passed.request.method != "GET")
     refusal = method_not_allowed();

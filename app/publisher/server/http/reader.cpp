@@ -16,6 +16,12 @@ constexpr std::size_t shortest_last_chunk = 5;
 
 std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
+// One reader of it takes the next line for a part of the header, and another one for a header.
+bool has_folded_line(std::string_view text) {
+  const std::string_view header = text.substr(0, text.find("\r\n\r\n"));
+  return header.find("\r\n ") != std::string_view::npos || header.find("\r\n\t") != std::string_view::npos;
+}
+
 }  // namespace
 
 HttpReader::HttpReader() {
@@ -27,6 +33,7 @@ std::size_t HttpReader::take(boost::asio::const_buffer bytes) {
   const std::size_t size = bytes.size();
   while (!done() && bytes.size() >= (header_ && parser_.chunked() ? shortest_last_chunk : 1)) {
     boost::beast::error_code error;
+    const std::string_view given(static_cast<const char*>(bytes.data()), bytes.size());
     const std::size_t used = parser_.put(bytes, error);
     bytes += used;
     if (header_) sent_ += used;
@@ -34,7 +41,7 @@ std::size_t HttpReader::take(boost::asio::const_buffer bytes) {
     if (error) {
       refuse(error);
     } else if (!header_ && parser_.is_header_done()) {
-      look_at_header();
+      look_at_header(given.substr(0, used));
     } else if (sent_ > sent_limit) {
       refusal_ = http_error(413, "the chunks are more than a body of 64 KiB needs");
     }
@@ -47,7 +54,7 @@ std::size_t HttpReader::take(boost::asio::const_buffer bytes) {
 }
 
 // Trailers are headers to the parser: they must not take the place of those that were sent first.
-void HttpReader::look_at_header() {
+void HttpReader::look_at_header(std::string_view text) {
   header_ = parser_.get().base();
   const auto coding = parser_.get()[http::field::transfer_encoding];
   const bool is_plain = parser_.get().count(http::field::transfer_encoding) == 0;
@@ -56,6 +63,8 @@ void HttpReader::look_at_header() {
   } else if (const auto hosts = parser_.get().count(http::field::host);
              hosts > 1 || (hosts == 1 ? parser_.get()[http::field::host].empty() : parser_.get().version() >= 11)) {
     refusal_ = http_error(400, "there must be one header Host");
+  } else if (has_folded_line(text)) {
+    refusal_ = http_error(400, "a header goes on in the line behind it");
   }
 }
 

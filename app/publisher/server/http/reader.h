@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "app/publisher/server/http/rules.h"
 
@@ -38,7 +39,7 @@ class HttpReader {
   HttpMessage release();
 
  private:
-  void look_at_header();
+  void look_at_header(std::string_view text);
   void refuse(boost::beast::error_code error);
 
   boost::beast::http::request_parser<boost::beast::http::string_body> parser_;

@@ -32,14 +32,15 @@ std::string request_for(const NodeTarget& target, const Exchange& exchange, bool
   const HttpRequest& asked = exchange.passed.request;
   std::vector<HeaderLine> headers{{"Host", target.address}, header_for(asked.identity, has_users)};
   if (is_address(asked.address)) headers.emplace_back("X-Forwarded-For", asked.address);
-  for (const auto field : {http::field::accept, http::field::content_type, http::field::range, http::field::if_range,
-                           http::field::if_none_match}) {
+  const auto pass_on = [&](http::field field) {
     if (!message[field].empty()) headers.emplace_back(text_of(http::to_string(field)), text_of(message[field]));
-  }
+  };
+  for (const auto field : {http::field::accept, http::field::content_type, http::field::range, http::field::if_range,
+                           http::field::if_none_match})
+    pass_on(field);
   if (exchange.facts.upgrade) {
     headers.insert(headers.end(), {{"Connection", "Upgrade"}, {"Upgrade", "websocket"}});
-    for (const auto field : {http::field::sec_websocket_key, http::field::sec_websocket_version})
-      headers.emplace_back(text_of(http::to_string(field)), text_of(message[field]));
+    for (const auto field : {http::field::sec_websocket_key, http::field::sec_websocket_version}) pass_on(field);
   } else {
     headers.emplace_back("Connection", "close");
   }

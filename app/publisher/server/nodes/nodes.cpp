@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/error.h"
+
 namespace campipe {
 namespace {
 
@@ -52,7 +54,7 @@ awaitable<Nodes::Reply> read_answer(HttpStream& stream, Deadline deadline) {
     unread.append(chunk.data(), size);
     unread.erase(0, parser.put(asio::const_buffer(unread.data(), unread.size()), error));
     if (error && error != http::error::need_more) throw boost::system::system_error(error);
-    if (unread.size() > longest_header) throw NodeGone("it sends what is not HTTP");
+    if (unread.size() > longest_header) throw Error("it sends what is not HTTP");
   }
   co_return Nodes::Reply{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
 }

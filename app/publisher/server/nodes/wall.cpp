@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/shallow_json.h"
 #include "core/utc_text.h"
 
 namespace campipe {
@@ -135,7 +136,7 @@ void NodesWall::ask_all() {
   for (const std::string& node : others)
     replies[node] = nodes_.get(node, status_path, {node_own_header, "1"}, answer_patience);
   const auto take = [this](const std::string& node, Nodes::Reply reply) {
-    auto status = std::make_shared<json>(json::parse(reply.body, nullptr, false));
+    auto status = std::make_shared<json>(parse_shallow(reply.body));
     std::string problem = std::move(reply.problem);
     if (reply.status != 0 && reply.status != 200)
       problem = "node '" + node + "' refuses to be asked: it answers with status " + std::to_string(reply.status);
