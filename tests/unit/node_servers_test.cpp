@@ -326,6 +326,18 @@ TEST_F(StrangePeer, SendsAStatusWithoutABottom) {
   EXPECT_THAT(ask_for_gate(peer, "GET /api/v1/recordings?camera=gate").body, HasSubstr("what is no list"));
 }
 
+// A node of another version, perhaps.
+TEST_F(StrangePeer, SendsAGraphThatCannotBeRead) {
+  for (const std::string graph : {"{}", R"({"edges":[1],"nodes":[]})", R"({"edges":[],"nodes":{"a":1}})"}) {
+    const std::string body = R"({"cameras":{"gate":{"state":"running","graph":)" + graph + "}}}";
+    const Server peer(answering(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
+    const Reply reply = ask_for_gate(peer, "GET /api/v1/cameras");
+    ASSERT_EQ(reply.status, 200) << graph;
+    EXPECT_EQ(json::parse(reply.body).at("cameras").at("gate").at("state"), "running");
+  }
+}
+
 TEST_F(StrangePeer, DoesNotAnswer) {
   const Server silent([](int fd, const std::atomic<bool>& over) {
     read_request(fd);

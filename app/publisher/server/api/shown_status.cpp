@@ -31,10 +31,14 @@ void hide_mosaics(json& camera, const std::string& name, const Identity& identit
     }
     list = std::move(kept);
   };
-  leave_out(graph->at("edges"), [&](const json& edge) { return is_hidden(name_in(edge.at("to"))); });
-  for (json& node : graph->at("nodes")) {
-    leave_out(node.at("streams"),
-              [&](const json& stream) { return stream.at("codec") == "frames" && is_hidden(stream.at("output")); });
+  try {
+    leave_out(graph->at("edges"), [&](const json& edge) { return is_hidden(name_in(edge.at("to"))); });
+    for (json& node : graph->at("nodes")) {
+      leave_out(node.at("streams"),
+                [&](const json& stream) { return stream.at("codec") == "frames" && is_hidden(stream.at("output")); });
+    }
+  } catch (const json::exception&) {
+    camera.erase(graph);  // of a node of another version: what it names is not known
   }
 }
 
