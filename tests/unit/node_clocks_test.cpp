@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "app/publisher/server/nodes/clocks.h"
 #include "app/publisher/server/nodes/peer_clock.h"
@@ -130,6 +131,7 @@ TEST(NodeClock, SaysNothingByWhatIsNoTime) {
                            R"({"utc_ns": 9223372036854775807})", R"({"utc_ns": 18446744073709551615})"}) {
     EXPECT_FALSE(time_in({.status = 200, .body = body})) << body;
   }
+  EXPECT_FALSE(time_in({.status = 200, .body = R"({"utc_ns": 1, "more": )" + std::string(1'000'000, '[')}));
   EXPECT_FALSE(time_in({.status = 404, .body = R"({"utc_ns": 1})"})) << "a node of an earlier version";
   EXPECT_FALSE(time_in({.problem = "node 'west' does not answer"}));
 }

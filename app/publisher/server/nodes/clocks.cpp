@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "core/shallow_json.h"
 
 namespace campipe {
 namespace {
@@ -44,7 +45,7 @@ HttpServer::Route clock_route() {
 }
 
 std::optional<std::int64_t> time_in(const Nodes::Reply& reply) {
-  const json body = json::parse(reply.body, nullptr, false);
+  const json body = parse_shallow(reply.body);
   if (reply.status != 200 || !body.is_object()) return std::nullopt;
   const auto utc = body.find("utc_ns");
   const bool is_time = utc != body.end() && utc->is_number_integer() && *utc > 0 && *utc < latest_utc;

@@ -19,7 +19,7 @@
 #include "core/error.h"
 
 namespace boost::asio {
-class io_context;
+class io_context;  // NOLINT(readability-identifier-naming): theirs
 }
 
 namespace campipe {
