@@ -12,24 +12,18 @@ namespace {
 
 struct Form {
   const char* name;
+  Carrier carrier;
   bool sender_listens;
-  bool encrypted;
   friend std::ostream& operator<<(std::ostream& out, const Form& of) { return out << of.name; }
 };
 
 class Link : public testing::TestWithParam<Form> {
  protected:
+  void SetUp() override {
+    if (const std::string why = why_not(GetParam().carrier); !why.empty()) GTEST_SKIP() << why;
+  }
   void begin(DropPolicy policy) {
-    std::optional<LinkKeys> ours;
-    std::optional<LinkKeys> theirs;
-    if (GetParam().encrypted) {
-      ours = make_link_keys();
-      theirs = make_link_keys();
-      ours->peer = theirs->public_key;
-      theirs->peer = ours->public_key;
-    }
-    auto listening = listening_wire(ours);
-    auto connecting = connecting_wire(listening->address(), theirs);
+    auto [listening, connecting] = wire_pair(GetParam().carrier);
     if (GetParam().sender_listens) std::swap(listening, connecting);
     far_ = std::make_unique<FarSide>(std::move(listening), policy);
     near_ = std::make_unique<NearSide>(std::move(connecting), policy);
@@ -103,8 +97,12 @@ TEST_P(Link, WhereItDropsItsWriterNeverWaits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Link,
-                         testing::Values(Form{"ReceiverListens", false, false}, Form{"SenderListens", true, false},
-                                         Form{"Encrypted", false, true}, Form{"EncryptedSenderListens", true, true}),
+                         testing::Values(Form{"ZeroMq", Carrier::zeromq, false},
+                                         Form{"ZeroMqSenderListens", Carrier::zeromq, true},
+                                         Form{"Encrypted", Carrier::encrypted, false},
+                                         Form{"EncryptedSenderListens", Carrier::encrypted, true},
+                                         Form{"Ucx", Carrier::ucx, false},
+                                         Form{"UcxSenderListens", Carrier::ucx, true}),
                          [](const auto& of) { return of.param.name; });
 
 TEST(LinkAlone, LosesWhatThereIsNobodyToSendTo) {

@@ -16,6 +16,9 @@
 #include "app/link/receiving_end.h"
 #include "app/link/sending_end.h"
 #include "app/link/zeromq_wire.h"
+#ifdef CAMPIPE_WITH_UCX
+#include "app/link/ucx_wire.h"
+#endif
 #include "core/metadata_types.h"
 #include "ipc/ring_slots.h"
 #include "tests/unit/ring_test_support.h"
@@ -32,6 +35,44 @@ inline std::unique_ptr<LinkWire> listening_wire(const std::optional<LinkKeys>& k
 }
 inline std::unique_ptr<LinkWire> connecting_wire(const std::string& address, const std::optional<LinkKeys>& keys = {}) {
   return make_zeromq_wire({.address = address, .keys = keys});
+}
+
+enum class Carrier : std::uint8_t { zeromq, encrypted, ucx };
+
+// Why links cannot be carried so here; empty: they can.
+inline std::string why_not(Carrier carrier) {
+  if (carrier != Carrier::ucx) return {};
+#ifdef CAMPIPE_WITH_UCX
+  return why_no_ucx();
+#else
+  return "built without UCX";
+#endif
+}
+
+struct WirePair {
+  std::unique_ptr<LinkWire> listening;
+  std::unique_ptr<LinkWire> connecting;
+};
+
+inline WirePair wire_pair(Carrier carrier) {
+#ifdef CAMPIPE_WITH_UCX
+  if (carrier == Carrier::ucx) {
+    auto listening = make_ucx_wire({.address = "127.0.0.1:0", .listens = true});
+    auto connecting = make_ucx_wire({.address = listening->address()});
+    return {std::move(listening), std::move(connecting)};
+  }
+#endif
+  std::optional<LinkKeys> ours;
+  std::optional<LinkKeys> theirs;
+  if (carrier == Carrier::encrypted) {
+    ours = make_link_keys();
+    theirs = make_link_keys();
+    ours->peer = theirs->public_key;
+    theirs->peer = ours->public_key;
+  }
+  auto listening = listening_wire(ours);
+  auto connecting = connecting_wire(listening->address(), theirs);
+  return {std::move(listening), std::move(connecting)};
 }
 
 // Frame `number` of what is linked: its bytes, times and metadata follow from the number.
