@@ -38,7 +38,7 @@ class ReceivingEnd final : private LinkSession::Owner {
     std::uint64_t epoch = 1;
     std::uint64_t base = 0;
     std::uint64_t settled = 0;
-    LinkTiming timing;
+    LinkTiming timing = {};
   };
   // Called by run().
   struct Events {

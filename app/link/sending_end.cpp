@@ -10,9 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto slice = 50ms;     // how long a wait for a ring or for the peer lasts at most
-constexpr auto last_words = 5s;  // for the peer to settle what was sent, when all is sent
-constexpr auto linger = 200ms;   // for the goodbye
+constexpr auto slice = 50ms;       // how long a wait for a ring or for the peer lasts at most
+constexpr auto short_slice = 1ms;  // likewise, while frames of the ring may come
+constexpr auto last_words = 5s;    // for the peer to settle what was sent, when all is sent
+constexpr auto linger = 200ms;     // for the goodbye
 
 // The part of the slot that has the planes, and where they lie in it.
 LinkWire::Bytes body_of(const FrameView& view, FrameRecord& record) {
@@ -82,8 +83,10 @@ void SendingEnd::carry(const LinkedRing& ring) {
       listen(Clock::now() + slice);
       continue;
     }
+    // What is under way may need this thread (UCX), and is soon done: the peer is heard meanwhile.
+    const bool in_flight = session_.is_open() && settled_ < sent_;
     FrameRingReader::Lease lease;
-    const auto next = reader.next(lease, Clock::now() + slice);
+    const auto next = reader.next(lease, in_flight ? Clock::now() : Clock::now() + slice);
     resolved_ = reader.resolved();
     if (next == FrameRingReader::Next::frame) {
       hand_on(std::move(lease));
@@ -93,7 +96,8 @@ void SendingEnd::carry(const LinkedRing& ring) {
     } else if (next != FrameRingReader::Next::timeout) {
       return;
     }
-    listen(Clock::now());
+    const bool waits = in_flight && next == FrameRingReader::Next::timeout;
+    listen(waits ? Clock::now() + short_slice : Clock::now());
   }
 }
 

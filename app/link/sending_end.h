@@ -38,7 +38,7 @@ class SendingEnd final : private LinkSession::Owner {
     std::uint64_t taken = 0;  // by predecessors
     // That the first frames wait for a connection; later ones wait for none.
     std::chrono::milliseconds first_connection{2000};
-    LinkTiming timing;
+    LinkTiming timing = {};
   };
 
   SendingEnd(std::unique_ptr<LinkWire> wire, Rules rules);

@@ -68,6 +68,10 @@ void LinkSession::keep_up() {
 }
 
 LinkSession::Event LinkSession::hear(const LinkWire::Arrival& arrival) {
+  if (arrival.gone) {
+    const bool is_ours = !wire_->listens() || (state_ == State::open && arrival.peer == peer_);
+    return is_ours ? lose("the peer is gone") : Event::none;
+  }
   if (state_ == State::open && arrival.peer == peer_) {
     heard_ = Clock::now();
     message_ = link::decode(arrival.head);

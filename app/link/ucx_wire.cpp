@@ -138,15 +138,15 @@ class UcxWire final : public LinkWire {
   std::optional<Arrival> receive(Deadline deadline, Inbox& inbox) override {
     inbox_ = &inbox;
     for (;;) {
-      if (current_) current_.reset();
+      current_.reset();
       while (worker_ != nullptr && ucx_.ucp_worker_progress(worker_) != 0) {
       }
-      close_failed();
       if (!arriving_.empty() && arriving_.front().done) {
         current_ = std::move(arriving_.front());
         arriving_.pop_front();
-        return Arrival{current_->peer, current_->head, current_->body, current_->placed};
+        return Arrival{current_->peer, current_->head, current_->body, current_->placed, current_->gone};
       }
+      if (const auto peer = failed_peer()) return Arrival{.peer = *peer, .head = {}, .gone = true};
       if (worker_ == nullptr || Clock::now() >= deadline) return std::nullopt;
       wait_until(deadline);
     }
@@ -158,6 +158,7 @@ class UcxWire final : public LinkWire {
     Peer number = 0;
     ucp_ep_h endpoint = nullptr;
     bool failed = false;
+    bool reported = false;
   };
   struct Sending {
     UcxWire* wire = nullptr;
@@ -170,6 +171,7 @@ class UcxWire final : public LinkWire {
     std::vector<std::uint8_t> head;  // empty: no message
     std::size_t body = 0;
     bool placed = false;
+    bool gone = false;
     bool done = false;
   };
 
@@ -242,14 +244,18 @@ class UcxWire final : public LinkWire {
     return ucx_.ucp_ep_close_nbx(peer.endpoint, &param);
   }
 
-  // Those that the library has reported; the one peer of who connects stays, and takes nothing any more.
-  void close_failed() {
-    if (!listens_) return;
-    for (const auto& peer : peers_) {
-      void* const request = peer->failed ? close_by_force(*peer) : nullptr;
+  // One that the library has reported, and that is not known yet. Who connects is left with one that takes nothing.
+  std::optional<Peer> failed_peer() {
+    const auto found = std::ranges::find_if(peers_, [](const auto& peer) { return peer->failed && !peer->reported; });
+    if (found == peers_.end()) return std::nullopt;
+    const Peer number = (*found)->number;
+    (*found)->reported = true;
+    if (listens_) {
+      void* const request = close_by_force(**found);
       if (UCS_PTR_IS_PTR(request)) ucx_.ucp_request_free(request);
+      peers_.erase(found);
     }
-    std::erase_if(peers_, [](const auto& peer) { return peer->failed; });
+    return number;
   }
 
   void flush(Deadline deadline) {
@@ -321,6 +327,7 @@ class UcxWire final : public LinkWire {
   static void on_body(void* request, ucs_status_t status, std::size_t size, void* data) {
     auto& arriving = *static_cast<Arriving*>(data);
     arriving.placed = status == UCS_OK && size == arriving.body;
+    arriving.gone = status != UCS_OK;
     arriving.done = true;
     ucx_library().ucp_request_free(request);
   }

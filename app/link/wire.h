@@ -5,8 +5,9 @@
 // peers, of which strangers are some: who uses the wire decides by their heads whom to answer.
 //
 // Contract: used by one thread. No call waits but receive(), up to its deadline. Messages of one peer arrive whole, in
-// their order, until one is lost with all behind it: that the peer is gone is no event here, since transports notice it
-// late or never (docs/decisions/0025). A failure that another open() may mend is an Error of open().
+// their order, until one is lost with all behind it. That a peer is gone transports notice late or never
+// (docs/decisions/0025): who uses the wire must find it himself. A failure that another open() may mend is an Error of
+// open().
 #pragma once
 
 #include <chrono>
@@ -38,6 +39,7 @@ class LinkWire {
     Bytes head;            // valid until the next call; empty: what came is no message
     std::size_t body = 0;  // bytes of it
     bool placed = false;   // which lie where place() said
+    bool gone = false;     // no message: the peer is gone, as far as the transport has noticed
   };
 
   // Says where the body of a message goes that is about to arrive.

@@ -1,5 +1,6 @@
 #include "app/link/zeromq_wire.h"
 
+#include <malloc.h>
 #include <zmq.h>
 
 #include <algorithm>
@@ -277,6 +278,13 @@ class ZeroMqWire final : public LinkWire {
   std::vector<std::uint8_t> head_;  // of the newest message
 };
 
+// ZeroMQ allocates each message that it reads. Memory that went back to the kernel meanwhile has to be made and cleared
+// anew, page by page; a process that carries links has no other use for it.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc allows
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 }  // namespace
 
 LinkKeys make_link_keys() {
@@ -287,6 +295,7 @@ LinkKeys make_link_keys() {
 }
 
 std::unique_ptr<LinkWire> make_zeromq_wire(ZeroMqSettings settings) {
+  keep_freed_memory();
   return std::make_unique<ZeroMqWire>(std::move(settings));
 }
 

@@ -49,27 +49,31 @@ inline std::string why_not(Carrier carrier) {
 #endif
 }
 
+// Not encrypted.
+inline std::unique_ptr<LinkWire> plain_wire([[maybe_unused]] Carrier carrier, const std::string& address,
+                                            bool listens) {
+#ifdef CAMPIPE_WITH_UCX
+  if (carrier == Carrier::ucx) return make_ucx_wire({.address = address, .listens = listens});
+#endif
+  return make_zeromq_wire({.address = address, .listens = listens, .keys = {}});
+}
+inline std::unique_ptr<LinkWire> listening_wire(Carrier carrier) { return plain_wire(carrier, "127.0.0.1:0", true); }
+
 struct WirePair {
   std::unique_ptr<LinkWire> listening;
   std::unique_ptr<LinkWire> connecting;
 };
 
 inline WirePair wire_pair(Carrier carrier) {
-#ifdef CAMPIPE_WITH_UCX
-  if (carrier == Carrier::ucx) {
-    auto listening = make_ucx_wire({.address = "127.0.0.1:0", .listens = true});
-    auto connecting = make_ucx_wire({.address = listening->address()});
+  if (carrier != Carrier::encrypted) {
+    auto listening = listening_wire(carrier);
+    auto connecting = plain_wire(carrier, listening->address(), false);
     return {std::move(listening), std::move(connecting)};
   }
-#endif
-  std::optional<LinkKeys> ours;
-  std::optional<LinkKeys> theirs;
-  if (carrier == Carrier::encrypted) {
-    ours = make_link_keys();
-    theirs = make_link_keys();
-    ours->peer = theirs->public_key;
-    theirs->peer = ours->public_key;
-  }
+  auto ours = make_link_keys();
+  auto theirs = make_link_keys();
+  ours.peer = theirs.public_key;
+  theirs.peer = ours.public_key;
   auto listening = listening_wire(ours);
   auto connecting = connecting_wire(listening->address(), theirs);
   return {std::move(listening), std::move(connecting)};
