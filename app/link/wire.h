@@ -6,7 +6,7 @@
 //
 // Contract: used by one thread. No call waits but receive(), up to its deadline. Messages of one peer arrive whole, in
 // their order, until one is lost with all behind it. That a peer is gone transports notice late or never
-// (docs/decisions/0025): who uses the wire must find it himself. A failure that another open() may mend is an Error of
+// (docs/decisions/0020): who uses the wire must find it himself. A failure that another open() may mend is an Error of
 // open().
 #pragma once
 
