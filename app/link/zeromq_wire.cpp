@@ -4,6 +4,7 @@
 #include <zmq.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -78,15 +79,27 @@ bool send_part(void* socket, LinkWire::Bytes bytes, int flags) {
   return zmq_send(socket, bytes.data(), bytes.size(), flags | ZMQ_DONTWAIT) >= 0;
 }
 
+// What a body is kept by, until a thread of ZeroMQ lets go of it. That that thread sees what this one has written
+// follows from ZeroMQ's queues; the flag says it to tools that do not see into the library.
+struct KeptBody {
+  std::shared_ptr<const void> owner;
+  std::atomic<bool> handed_over{false};
+};
+
+void let_go(void* /*bytes*/, void* hint) {
+  const std::unique_ptr<KeptBody> kept(static_cast<KeptBody*>(hint));
+  static_cast<void>(kept->handed_over.load(std::memory_order_acquire));
+}
+
 bool send_body(void* socket, LinkWire::Body body) {
-  using Owner = std::shared_ptr<const void>;
-  auto owner = std::make_unique<Owner>(std::move(body.owner));
+  auto kept = std::make_unique<KeptBody>();
+  kept->owner = std::move(body.owner);
   zmq_msg_t part;
   // It is not written to; ZeroMQ has one type for both ways.
   void* const bytes = const_cast<std::uint8_t*>(body.bytes.data());
-  const auto drop = [](void*, void* hint) { const std::unique_ptr<Owner> dropped(static_cast<Owner*>(hint)); };
-  if (zmq_msg_init_data(&part, bytes, body.bytes.size(), drop, owner.get()) != 0) return false;
-  static_cast<void>(owner.release());  // the message's
+  kept->handed_over.store(true, std::memory_order_release);
+  if (zmq_msg_init_data(&part, bytes, body.bytes.size(), let_go, kept.get()) != 0) return false;
+  static_cast<void>(kept.release());  // the message's
   if (zmq_msg_send(&part, socket, ZMQ_DONTWAIT) >= 0) return true;
   zmq_msg_close(&part);
   return false;
