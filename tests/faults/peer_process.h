@@ -66,6 +66,8 @@ class Peer {
     reap();
     return now_ns();
   }
+  // SIGSTOP, SIGCONT.
+  void signal(int number) const { ::kill(pid_, number); }
   [[nodiscard]] bool was_killed() const { return status_ && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL; }
   [[nodiscard]] bool ended_well() const { return status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == 0; }
 

@@ -84,14 +84,12 @@ void TcpRelay::pump(const std::stop_token& stop, const Connection& connection) {
   const int cuts = cuts_;
   bool open = true;
   while (open && !stop.stop_requested() && cuts == cuts_) {
-    std::array<pollfd, 2> ready{{{outside, POLLIN, 0}, {inside, POLLIN, 0}}};
-    if (paused_) {
-      ::poll(nullptr, 0, wait_ms);
-      continue;
-    }
+    // Those that are negative are not looked at.
+    std::array<pollfd, 2> ready{
+        {{inwards_paused_ ? -1 : outside, POLLIN, 0}, {outwards_paused_ ? -1 : inside, POLLIN, 0}}};
     if (::poll(ready.data(), ready.size(), wait_ms) <= 0) continue;
-    if (ready[0].revents != 0) open = hand_on(outside, inside);
-    if (open && ready[1].revents != 0 && !paused_) open = hand_on(inside, outside);
+    if (ready[0].revents != 0 && !inwards_paused_) open = hand_on(outside, inside);
+    if (open && ready[1].revents != 0 && !outwards_paused_) open = hand_on(inside, outside);
   }
   ::shutdown(outside, SHUT_RDWR);
   ::shutdown(inside, SHUT_RDWR);

@@ -21,8 +21,11 @@ class TcpRelay {
 
   [[nodiscard]] int port() const { return port_; }
   // Nothing comes through until resume(); nothing is lost here, and what has no room waits at the sender.
-  void pause() { paused_ = true; }
-  void resume() { paused_ = false; }
+  void pause() { inwards_paused_ = outwards_paused_ = true; }
+  // Likewise, one direction alone: from who has connected, or to it.
+  void pause_inwards() { inwards_paused_ = true; }
+  void pause_outwards() { outwards_paused_ = true; }
+  void resume() { inwards_paused_ = outwards_paused_ = false; }
   // Closes all connections; new ones may come.
   void cut();
 
@@ -37,7 +40,8 @@ class TcpRelay {
   int target_port_;
   int port_ = 0;
   UniqueFd listener_;
-  std::atomic<bool> paused_{false};
+  std::atomic<bool> inwards_paused_{false};
+  std::atomic<bool> outwards_paused_{false};
   std::atomic<int> cuts_{0};
   std::vector<std::jthread> pumps_;  // of accept_connections()
   std::jthread thread_;

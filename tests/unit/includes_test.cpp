@@ -60,6 +60,7 @@ const std::vector<Folder>& rooms() {
                                           {"master", {"rings", "control", "config"}},
                                           {"worker", {"rings", "control", "config"}},
                                           {"publisher", {"rings", "control", "config"}},
+                                          {"link", {"rings", "config"}},
                                           {"cluster", {"placement", "control", "config"}},
                                           {"commands", {"control", "config"}}};
   return all;

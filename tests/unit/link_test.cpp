@@ -1,0 +1,154 @@
+// A link between two rings: frames arrive as they were, it holds up or drops as a ring does, and all are counted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/unit/link_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+struct Form {
+  const char* name;
+  Carrier carrier;
+  bool sender_listens;
+  friend std::ostream& operator<<(std::ostream& out, const Form& of) { return out << of.name; }
+};
+
+class Link : public testing::TestWithParam<Form> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_not(GetParam().carrier); !why.empty()) GTEST_SKIP() << why;
+  }
+  void begin(DropPolicy policy) {
+    auto [listening, connecting] = wire_pair(GetParam().carrier);
+    if (GetParam().sender_listens) std::swap(listening, connecting);
+    far_ = std::make_unique<FarSide>(std::move(listening), policy);
+    near_ = std::make_unique<NearSide>(std::move(connecting), policy);
+  }
+  // All frames that were sent are there, and all rings are over.
+  void finish() {
+    near_->finish();
+    ASSERT_TRUE(eventually([this] { return far_->ended() && far_->rings_ended() == far_->rings(); }));
+  }
+
+  std::unique_ptr<FarSide> far_;
+  std::unique_ptr<NearSide> near_;
+};
+
+std::vector<std::uint64_t> counting(std::uint64_t last) {
+  std::vector<std::uint64_t> numbers(last);
+  std::iota(numbers.begin(), numbers.end(), std::uint64_t{1});
+  return numbers;
+}
+
+TEST_P(Link, HasFramesArriveAsTheyWere) {
+  begin(DropPolicy::block);
+  near_->write(100);
+  near_->add_ring();
+  near_->write(100);
+  finish();
+  EXPECT_EQ(far_->numbers(), counting(200));
+  EXPECT_EQ(far_->damaged(), 0U);
+  EXPECT_EQ(far_->rings(), 2U);
+  EXPECT_EQ(near_->counts().lost, 0U);
+  EXPECT_EQ(near_->counts().delivered, 200U);
+  expect_balanced(*near_, *far_);
+  EXPECT_GE(far_->age(), 7'000'000) << "a frame is as old as it was, and what it took on the way";
+  EXPECT_TRUE(near_->is_free());
+}
+
+TEST_P(Link, WhereItBlocksItsWriterWaitsForTheLastReader) {
+  begin(DropPolicy::block);
+  near_->write(1);
+  ASSERT_TRUE(eventually([this] { return far_->read() == 1; }));
+  far_->shut_gate();
+  int written = 0;
+  while (written < 100 && near_->write(milliseconds(300))) ++written;
+  // As many as wait at both ends and between them; a reader that waits at its gate may have let one through.
+  EXPECT_GE(written, 2 * static_cast<int>(link_queue));
+  EXPECT_LE(written, static_cast<int>(2 * link_queue + link_window + 2));
+  far_->open_gate();
+  near_->write(20);
+  finish();
+  EXPECT_EQ(far_->numbers(), counting(near_->written()));
+  EXPECT_EQ(near_->counts().lost, 0U);
+  expect_balanced(*near_, *far_);
+}
+
+TEST_P(Link, WhereItDropsItsWriterNeverWaits) {
+  begin(DropPolicy::drop);
+  near_->write(1);
+  ASSERT_TRUE(eventually([this] { return far_->read() == 1; }));
+  far_->shut_gate();
+  const auto began = Clock::now();
+  near_->write(40);
+  EXPECT_LT(Clock::now() - began, seconds(1));
+  far_->open_gate();
+  ASSERT_TRUE(eventually([this] { return !far_->numbers().empty() && far_->numbers().back() == 41; }));
+  finish();
+  EXPECT_EQ(near_->counts().taken + near_->recalled(), near_->written()) << "too many are dropped where they come from";
+  EXPECT_GT(near_->recalled(), 0U);
+  EXPECT_EQ(near_->counts().lost, 0U);
+  EXPECT_TRUE(std::ranges::is_sorted(far_->numbers()));
+  expect_balanced(*near_, *far_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Link,
+                         testing::Values(Form{"ZeroMq", Carrier::zeromq, false},
+                                         Form{"ZeroMqSenderListens", Carrier::zeromq, true},
+                                         Form{"Encrypted", Carrier::encrypted, false},
+                                         Form{"EncryptedSenderListens", Carrier::encrypted, true},
+                                         Form{"Ucx", Carrier::ucx, false},
+                                         Form{"UcxSenderListens", Carrier::ucx, true}),
+                         [](const auto& of) { return of.param.name; });
+
+TEST(LinkAlone, LosesWhatThereIsNobodyToSendTo) {
+  auto listening = listening_wire();
+  const std::string address = listening->address();
+  NearSide near(std::move(listening), DropPolicy::block, {}, milliseconds(10));
+  near.write(30);
+  ASSERT_TRUE(eventually([&near] { return near.counts().lost == near.written(); }));
+  EXPECT_TRUE(near.is_free());
+
+  FarSide far(connecting_wire(address), DropPolicy::block);
+  ASSERT_TRUE(eventually([&far] { return far.rings() == 1; }));
+  near.write(10);
+  near.finish();
+  ASSERT_TRUE(eventually([&far] { return far.ended() && far.rings_ended() == 1; }));
+  EXPECT_EQ(far.read(), 10U);
+  EXPECT_EQ(far.damaged(), 0U);
+  EXPECT_EQ(far.counts().lost, 30U) << "which the other end has heard";
+  expect_balanced(near, far);
+}
+
+TEST(LinkAlone, WithAnotherKeyNobodyComesIn) {
+  auto ours = make_link_keys();
+  auto theirs = make_link_keys();
+  const auto strangers = make_link_keys();
+  ours.peer = theirs.public_key;
+  theirs.peer = ours.public_key;
+  auto strange = strangers;
+  strange.peer = ours.public_key;
+  auto listening = listening_wire(ours);
+  const std::string address = listening->address();
+  FarSide far(std::move(listening), DropPolicy::block);
+  {
+    NearSide near(connecting_wire(address, strange), DropPolicy::block, {}, milliseconds(300));
+    near.write(10);
+    EXPECT_TRUE(eventually([&near] { return near.counts().lost == 10; }));
+    NearSide open(connecting_wire(address), DropPolicy::block, {}, milliseconds(300));
+    open.write(10);
+    EXPECT_TRUE(eventually([&open] { return open.counts().lost == 10; }));
+  }
+  EXPECT_EQ(far.counts().connections, 0U);
+  NearSide near(connecting_wire(address, theirs), DropPolicy::block);
+  near.write(10);
+  near.finish();
+  EXPECT_EQ(near.counts().delivered, 10U);
+}
+
+}  // namespace
+}  // namespace campipe::test
