@@ -17,8 +17,8 @@
 
 #include "app/config/camera_config.h"
 #include "app/link/counts.h"
-#include "app/link/peer_clock.h"
 #include "app/link/session.h"
+#include "app/link/stamp_offset.h"
 #include "ipc/drop_causes.h"
 #include "ipc/frame_ring.h"
 #include "stages/decoders/slot_layout.h"
@@ -101,7 +101,7 @@ class ReceivingEnd final : private LinkSession::Owner {
   std::optional<Deadline> waits_until_;        // the first of those; none: nothing waits
   std::uint32_t shapes_ = 0;                   // that have come over this connection
   std::optional<link::Shape> next_;            // of the ring that begins when nothing waits any more
-  PeerClock clock_;
+  StampOffset clock_;
   std::uint64_t epoch_;
   std::uint64_t published_;     // over all epochs
   std::uint64_t received_;      // the newest frame's number

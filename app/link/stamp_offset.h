@@ -10,7 +10,7 @@
 namespace campipe {
 
 // Times in ns. Used by one thread.
-class PeerClock {
+class StampOffset {
  public:
   // A message that was sent at `sent`, by that machine's clock, has come at `now`.
   void heard(std::int64_t sent, std::int64_t now) {
