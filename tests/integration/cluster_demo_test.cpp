@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -20,6 +21,7 @@ namespace campipe::test {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 // Of processes that have this folder as their TMPDIR.
@@ -43,7 +45,8 @@ TEST(ClusterDemo, StartsThreeNodesAndLeavesNothingBehind) {
                               "' CAMPIPE='" CAMPIPE_PROGRAM "' " CAMPIPE_SOURCE_DIR "/tools/cluster-demo > '" +
                               output.string() + "' 2>&1";
   Program demo({"bash", "-c", command});
-  ASSERT_TRUE(eventually([&] { return demo.ended() || read_text(output).find("Ctrl-C ends") != std::string::npos; }));
+  const auto is_up = [&] { return demo.ended() || read_text(output).find("Ctrl-C ends") != std::string::npos; };
+  ASSERT_TRUE(eventually(is_up, 95s)) << read_text(output);  // the script's own patience ends before
   const std::string said = read_text(output);
   ASSERT_FALSE(demo.ended()) << said;
   const std::regex page("(north|east|west) +http://127\\.0\\.0\\.1:(\\d+)/");
