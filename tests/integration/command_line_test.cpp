@@ -54,13 +54,10 @@ TEST(CommandLine, HelpHasTheCommandsAboutCosts) {
 TEST(CommandLine, ClusterCertificatesAreWrittenOnce) {
   const TemporaryFolder folder;
   const std::string files = (folder.path() / "own").string();
-  const auto make = [&](const std::string& node) {
-    return ask({"cluster", "certificates", "--folder", files, node});
-  };
+  const auto make = [&](const std::string& node) { return ask({"cluster", "certificates", "--folder", files, node}); };
   const Answer made = make("east=east.example,10.0.0.1");
   EXPECT_EQ(made.status, 0) << made.errors;
-  EXPECT_EQ(made.output,
-            files + "/ca.pem\n" + files + "/ca.key\n" + files + "/east.pem\n" + files + "/east.key\n");
+  EXPECT_EQ(made.output, files + "/ca.pem\n" + files + "/ca.key\n" + files + "/east.pem\n" + files + "/east.key\n");
   EXPECT_EQ(make("east=east.example").status, 1);
   const Answer mistake = make("west=west.example:8443");
   EXPECT_EQ(mistake.status, 2);
