@@ -8,10 +8,12 @@
 
 namespace campipe {
 
-std::optional<ClusterAccess> open_cluster(const std::string& file) {
+std::optional<ClusterAccess> open_cluster(const std::string& file, Needed needed) {
   LoadedConfig loaded = load_config_apart(file, nullptr);
-  for (const ConfigError& error : loaded.errors) std::cerr << format(error, file) << '\n';
-  if (!loaded.errors.empty()) return std::nullopt;
+  if (!loaded.errors.empty() && (needed == Needed::whole || !loaded.rig.cluster)) {
+    for (const ConfigError& error : loaded.errors) std::cerr << format(error, file) << '\n';
+    return std::nullopt;
+  }
   if (!loaded.rig.cluster) {
     std::cerr << file << ": no section 'cluster': it says where etcd is, and the cluster's name\n";
     return std::nullopt;

@@ -1,6 +1,7 @@
 // A cluster as commands see it: read from etcd once, and changed there.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +24,11 @@ struct ClusterAccess {
   [[nodiscard]] const ClusterConfig& config() const { return *loaded.rig.cluster; }
 };
 
+// What of the file has to be without mistakes. The shell of whoever looks at a cluster has no passwords of cameras.
+enum class Needed : std::uint8_t { section, whole };
+
 // By the section `cluster` of the file. Nothing: mistakes were printed; the exit status is cluster_usage_error.
-std::optional<ClusterAccess> open_cluster(const std::string& file);
+std::optional<ClusterAccess> open_cluster(const std::string& file, Needed needed);
 
 // All keys of the cluster. Throws Error where etcd does not answer.
 EtcdMirror read_cluster(ClusterAccess& cluster);

@@ -160,7 +160,7 @@ int let_it_count(ClusterAccess& cluster) {
 }  // namespace
 
 int run_cluster_apply(const std::string& file, const ApplyOptions& options) {
-  auto cluster = open_cluster(file);
+  auto cluster = open_cluster(file, Needed::whole);
   if (!cluster) return cluster_usage_error;
   const std::string text = text_of_file(file, cluster->loaded.digest);
   const EtcdResult<StoredRig> stored = read_rig(*cluster->client, cluster->keys);

@@ -26,7 +26,7 @@ std::set<std::string> nodes_of(const EtcdMirror& mirror, const ClusterKeys& keys
 
 int run_change(const std::string& config,
                const std::function<ClusterChange(const EtcdMirror& mirror, const std::string& cluster)>& make) {
-  auto cluster = open_cluster(config);
+  auto cluster = open_cluster(config, Needed::section);
   if (!cluster) return cluster_usage_error;
   const ClusterChange change = make(read_cluster(*cluster), cluster->config().name);
   if (!change.refusal.empty()) {

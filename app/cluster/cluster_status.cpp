@@ -107,7 +107,7 @@ std::string cluster_tables(const ClusterState& state) {
 }
 
 int run_cluster_status(const std::string& config, bool as_json) {
-  auto cluster = open_cluster(config);
+  auto cluster = open_cluster(config, Needed::section);
   if (!cluster) return cluster_usage_error;
   const EtcdMirror mirror = read_cluster(*cluster);
   const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask

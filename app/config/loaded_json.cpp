@@ -1,6 +1,8 @@
 #include "app/config/loaded_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "core/error.h"
 
@@ -70,6 +72,13 @@ GpuPlaces places_from_json(const json& from) {
   return places;
 }
 
+bool has_mistake_in(const LoadedConfig& loaded, const std::string& section) {
+  return std::ranges::any_of(loaded.errors, [&](const ConfigError& error) {
+    return error.path.empty() || error.path == section || error.path.starts_with(section + '.') ||
+           error.path.starts_with(section + '[');
+  });
+}
+
 }  // namespace
 
 json to_json(const ConfigError& error) {
@@ -92,7 +101,9 @@ json to_json(const LoadedConfig& loaded) {
   json places = json::array();
   for (const GpuPlaces& camera : loaded.gpu_places) places.push_back(places_to_json(camera));
   // What has mistakes is not to be used, and may have values that are none.
+  const bool has_cluster = loaded.rig.cluster && !has_mistake_in(loaded, "cluster");
   return {{"rig", loaded.errors.empty() ? to_json(loaded.rig) : json()},
+          {"cluster", has_cluster ? to_json(*loaded.rig.cluster) : json()},
           {"gpu_places", std::move(places)},
           {"errors", std::move(errors)},
           {"digest", loaded.digest}};
@@ -101,6 +112,7 @@ json to_json(const LoadedConfig& loaded) {
 LoadedConfig loaded_from_json(const json& from) try {
   LoadedConfig loaded;
   if (const json& rig = from.at("rig"); !rig.is_null()) loaded.rig = rig_from_json(rig);
+  if (const json& cluster = from.at("cluster"); !cluster.is_null()) loaded.rig.cluster = cluster_from_json(cluster);
   for (const json& camera : from.at("gpu_places")) loaded.gpu_places.push_back(places_from_json(camera));
   for (const json& error : from.at("errors")) loaded.errors.push_back(config_error_from_json(error));
   loaded.digest = from.at("digest");

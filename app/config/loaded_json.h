@@ -10,6 +10,7 @@ namespace campipe {
 nlohmann::json to_json(const ConfigError& error);
 ConfigError config_error_from_json(const nlohmann::json& from);
 
+// Of a configuration with mistakes its section `cluster` goes along, if the mistakes are elsewhere, and nothing else.
 nlohmann::json to_json(const LoadedConfig& loaded);
 LoadedConfig loaded_from_json(const nlohmann::json& from);
 

@@ -289,6 +289,10 @@ TEST_F(ClusterRig, CommandsNameWhatIsWrong) {
   const Answer no_section = ask({"cluster", "status", "--config", "rig.yaml"}, "cameras:\n" + cameras_);
   EXPECT_EQ(no_section.status, 2);
   EXPECT_EQ(no_section.errors, "rig.yaml: no section 'cluster': it says where etcd is, and the cluster's name\n");
+  // Whoever looks at the cluster has no passwords of cameras.
+  cameras_ += "  z: {source: 'rtsp://u:${CAMPIPE_TEST_NO_SUCH_PASSWORD}@127.0.0.1/'}\n";
+  EXPECT_THAT(command({"status"}).output, HasSubstr("there is no rig yet"));
+  EXPECT_EQ(command({"drain", "x"}).errors, no_node.errors);
   etcd_->kill(0);
   const Answer away = command({"status"});
   EXPECT_EQ(away.status, 1);

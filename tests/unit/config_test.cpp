@@ -369,6 +369,26 @@ TEST_F(ConfigTest, SourcesAndFiltersAreReadWithTheirPlaces) {
   EXPECT_EQ(places.output_filters.at(0).at(0).path, "cameras.b.outputs.c.filters[0]");
 }
 
+// Whoever looks at a cluster has no passwords of cameras.
+TEST_F(ConfigTest, TheSectionClusterGoesAlongWithoutTheRest) {
+  const auto goes_along = [](const std::string& yaml) {
+    const LoadedConfig read = load(yaml);
+    EXPECT_FALSE(read.errors.empty());
+    const LoadedConfig loaded = loaded_from_json(nlohmann::json::parse(to_json(read).dump()));
+    EXPECT_EQ(loaded.errors.size(), read.errors.size());
+    EXPECT_TRUE(loaded.rig.cameras.empty());
+    return loaded.rig.cluster.has_value();
+  };
+  const std::string cameras = "cameras: {a: {source: '" + pattern + "'}}\n";
+  const std::string no_source = "cameras: {a: {source: '${CAMPIPE_TEST_NO_SUCH_VARIABLE}'}}\n";
+  const std::string cluster = "cluster: {name: hall, etcd: ['http://127.0.0.1:1'], node: n, address: '127.0.0.1:2'";
+  EXPECT_TRUE(goes_along(no_source + cluster + "}\n"));
+  EXPECT_FALSE(goes_along(no_source + cluster + ", on_etcd_missing: no}\n"));
+  EXPECT_FALSE(goes_along(cameras + cluster + ", no_such_key: 1}\n"));
+  EXPECT_FALSE(goes_along(no_source));
+  EXPECT_FALSE(goes_along(cluster));
+}
+
 TEST_F(ConfigTest, AdmissionIsOneOfTwoWords) {
   const std::string rig = "cameras: {a: {source: '" + pattern + "'}}\n";
   EXPECT_EQ(load(rig).rig.admission, Admission::warn);
