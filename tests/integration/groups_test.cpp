@@ -187,7 +187,7 @@ TEST_P(AProcess, IsKilledOrStoppedAndTheyStayInStep) {
   ASSERT_TRUE(grows(rig, all, some)) << rig.log();
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_GT(expect_in_step(rig, all), 30U);
+  EXPECT_GT(expect_in_step(rig, all), 20U);  // what grew twice by `some`
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -256,7 +256,7 @@ TEST(Groups, AMemberIsSwitchedOffAndOn) {
     EXPECT_EQ(rig.camera(name).at("frames").at("dropped").value("out_of_step", 0), 0) << name << " " << rig.log();
   }
   const std::size_t together = frames_of(rig.file("right-1.mp4")).size();
-  EXPECT_GT(together, 30U) << rig.log();
+  EXPECT_GT(together, 15U) << rig.log();
   EXPECT_LT(rig.camera("right").at("frames").at("repeated"), together)
       << "its own frames are not in step; " << rig.log();
   const json sets = rig.camera("left").at("group").at("sets");
