@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/integration/environment.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
@@ -25,12 +26,8 @@ constexpr const char* hangs = "667k";
 constexpr const char* waits = "668k";  // for a file called `opened`
 
 // Of every program that the test starts.
-class BrokenCodecs {
- public:
-  BrokenCodecs() { ::setenv("LD_PRELOAD", CAMPIPE_BROKEN_CODECS, 1); }
-  ~BrokenCodecs() { ::unsetenv("LD_PRELOAD"); }
-  BrokenCodecs(const BrokenCodecs&) = delete;
-  BrokenCodecs& operator=(const BrokenCodecs&) = delete;
+struct BrokenCodecs {
+  Environment preload{"LD_PRELOAD", CAMPIPE_BROKEN_CODECS};
 };
 
 std::string camera(const std::string& name, const std::string& bitrate = "1M") {

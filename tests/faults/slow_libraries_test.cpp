@@ -9,6 +9,7 @@
 
 #include "app/publisher/recording/record_index.h"
 #include "core/clock.h"
+#include "tests/integration/environment.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/peers.h"
@@ -20,20 +21,6 @@ namespace fs = std::filesystem;
 
 const std::string camera =
     "cameras:\n  cam:\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
-
-// Variables of the environment, as long as it lives.
-class Environment {
- public:
-  explicit Environment(const std::string& name, const std::string& value) : name_(name) {
-    ::setenv(name.c_str(), value.c_str(), 1);
-  }
-  ~Environment() { ::unsetenv(name_.c_str()); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::string name_;
-};
 
 std::string get(int port, const std::string& path) {
   const std::string command = "curl -s -m 5 http://127.0.0.1:" + std::to_string(port) + path;

@@ -8,25 +8,23 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 
 #include "core/unique_handle.h"
+#include "tests/integration/environment.h"
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
 
 class MachineClock {
  public:
-  MachineClock() { ::setenv("LD_PRELOAD", CAMPIPE_SET_CLOCK, 1); }
-  ~MachineClock() { ::unsetenv("LD_PRELOAD"); }
-  MachineClock(const MachineClock&) = delete;
-  MachineClock& operator=(const MachineClock&) = delete;
-
   static void set_off(const RigRun& rig, std::chrono::nanoseconds off) {
     const std::int64_t ns = off.count();
     const UniqueFd file(::open((rig.temporary() / "clock_offset").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     ASSERT_EQ(::pwrite(file.get(), &ns, sizeof ns, 0), static_cast<ssize_t>(sizeof ns));
   }
+
+ private:
+  Environment preload_{"LD_PRELOAD", CAMPIPE_SET_CLOCK};
 };
 
 }  // namespace campipe::test
