@@ -30,6 +30,7 @@
 #include "core/log.h"
 #include "ipc/ring_slots.h"
 #include "stages/decoders/slot_layout.h"
+#include "tests/bench/figures.h"
 #ifdef CAMPIPE_WITH_UCX
 #include "app/link/ucx_wire.h"
 #endif
@@ -46,17 +47,6 @@ constexpr unsigned queue_size = 4;
 const std::string link_name = "bench";
 
 bool never() { return false; }
-
-double process_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 std::unique_ptr<LinkWire> wire(const std::string& carrier, const std::string& address, bool listens) {
 #ifdef CAMPIPE_WITH_UCX
@@ -110,12 +100,6 @@ struct Span {
   [[nodiscard]] double cpu_ms() const { return 1000 * (cpu_end - cpu_begin) / static_cast<double>(count - 1); }
 };
 
-double quantile(std::vector<std::int64_t>& values, double q) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return static_cast<double>(*at) / 1e6;
-}
-
 // The process there: the end that receives, and a reader of its ring.
 int receive(const std::string& carrier, const std::string& address) {
   Span span;
@@ -146,8 +130,8 @@ int receive(const std::string& carrier, const std::string& address) {
   if (span.count < 2) throw Error("no frames came");
   std::cout << nlohmann::json{{"fps", span.per_second()},
                               {"cpu_ms", span.cpu_ms()},
-                              {"p50_ms", quantile(took, 0.5)},
-                              {"p99_ms", quantile(took, 0.99)}}
+                              {"p50_ms", quantile(took, 0.5) / 1e6},
+                              {"p99_ms", quantile(took, 0.99) / 1e6}}
             << std::endl;
   return 0;
 }

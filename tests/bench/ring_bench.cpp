@@ -16,12 +16,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "ipc/frame_ring.h"
 #include "ipc/futex.h"
+#include "tests/bench/figures.h"
 
 extern char** environ;
 
@@ -54,12 +56,6 @@ struct Result {
   double wall_s = 0;
 };
 
-double process_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
-
 void pause_until(Clock::time_point due, Pause how) {
   if (how == Pause::sleep) return std::this_thread::sleep_until(due);
   while (Clock::now() < due) spin_pause();
@@ -68,13 +64,6 @@ void pause_until(Clock::time_point due, Pause how) {
 // Frames that are late are not made up for: a queue would be measured, not the hand-over.
 Clock::time_point next_due(Clock::time_point due, nanoseconds interval) {
   return Clock::now() < due + interval ? due + interval : Clock::now() + interval;
-}
-
-double quantile(std::vector<std::int64_t>& values, double q) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return static_cast<double>(*at) / 1000.0;
 }
 
 // The second process. `pixels` are mapped and never looked at, so that the ring's own cost is what remains.
@@ -94,8 +83,8 @@ int read_frames(int control, int pixels, nanoseconds spin) {
     if (handover.size() == 1) cpu_begin = process_cpu_s();
   }
   std::cout << nlohmann::json{{"frames", handover.size()},
-                              {"p50_us", quantile(handover, 0.5)},
-                              {"p99_us", quantile(handover, 0.99)},
+                              {"p50_us", quantile(handover, 0.5) / 1000.0},
+                              {"p99_us", quantile(handover, 0.99) / 1000.0},
                               {"cpu_s", process_cpu_s() - cpu_begin}}
             << std::endl;
   return 0;
@@ -191,13 +180,11 @@ Result pacing_alone(const Run& run) {
   return {0, 0, process_cpu_s() - cpu_begin, wall};
 }
 
-// Of several runs, the middle one of each figure: other programs on the machine disturb some of them.
 template <typename Measure>
-double median(int times, Measure measure) {
+double median_of(int times, Measure measure) {
   std::vector<double> values;
   for (int i = 0; i < times; ++i) values.push_back(measure());
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+  return median(std::move(values));
 }
 
 int measure(bool quick) {
@@ -206,12 +193,12 @@ int measure(bool quick) {
   const Run idle{quick ? 200 : 400, milliseconds(5), microseconds(2), Pause::sleep};
   const Run steady{quick ? 2'000 : 4'000, milliseconds(1), microseconds(2), Pause::sleep};
   nlohmann::json result;
-  result["spinning_p50_us"] = median(times, [&] { return hand_over(spinning).p50_us; });
-  result["idle_p50_us"] = median(times, [&] { return hand_over(idle).p50_us; });
+  result["spinning_p50_us"] = median_of(times, [&] { return hand_over(spinning).p50_us; });
+  result["idle_p50_us"] = median_of(times, [&] { return hand_over(idle).p50_us; });
   const auto load = [](const Result& one) { return 100 * one.cpu_s / one.wall_s; };
   // One right after the other, so that both find the machine in the same mood.
   result["ring_percent_of_a_core"] =
-      median(times, [&] { return load(hand_over(steady)) - load(pacing_alone(steady)); });
+      median_of(times, [&] { return load(hand_over(steady)) - load(pacing_alone(steady)); });
   std::cout << result.dump(2) << std::endl;
   return 0;
 }
