@@ -21,7 +21,9 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t frames_in_turn = 4;
-constexpr std::size_t busy_bytes = 256U << 20;
+constexpr std::size_t busy_bytes = 256U << 20;  // a fill of them takes about 0.1 ms
+constexpr int first_fills = 8;
+constexpr int most_fills = 512;
 constexpr int rounds = 5;
 constexpr double longest_round_us = 100'000;
 
@@ -35,27 +37,46 @@ class GpuStopwatch {
     }
   }
 
-  // µs for one, the least of some rounds.
+  // µs for one, the least of some rounds. Those are of fewer, or behind more work, where the GPU has waited for the
+  // CPU.
   double time_of(GpuStream stream, const std::function<void(int)>& enqueue) {
-    const double once = time_of_round(stream, 1, enqueue);
-    const int repeats = std::clamp(static_cast<int>(longest_round_us / std::max(once, 1.0)), 2, 100);
+    const double once = time_of_round(stream, 1, enqueue).us;
+    int repeats = std::clamp(static_cast<int>(longest_round_us / std::max(once, 1.0)), 2, 100);
     double least = std::numeric_limits<double>::max();
-    for (int round = 0; round < rounds; ++round) least = std::min(least, time_of_round(stream, repeats, enqueue));
+    for (int round = 0; round < rounds;) {
+      const Round found = time_of_round(stream, repeats, enqueue);
+      if (found.waited && fills_ < most_fills) {
+        fills_ *= 2;
+      } else if (found.waited && repeats > 2) {
+        repeats = std::max(2, repeats / 2);
+      } else {
+        least = std::min(least, found.us);
+        ++round;
+      }
+    }
     return least;
   }
 
  private:
-  double time_of_round(GpuStream stream, int repeats, const std::function<void(int)>& enqueue) {
-    for (int i = 0; i < 8; ++i) cuda_check(cudaMemsetAsync(ahead_.get(), i, busy_bytes, stream), "cannot enqueue");
+  struct Round {
+    double us = 0;
+    bool waited = false;  // the GPU had begun before all was enqueued
+  };
+
+  Round time_of_round(GpuStream stream, int repeats, const std::function<void(int)>& enqueue) {
+    for (int i = 0; i < fills_; ++i) cuda_check(cudaMemsetAsync(ahead_.get(), i, busy_bytes, stream), "cannot enqueue");
     cuda_check(cudaEventRecord(begin_.get(), stream), "cannot record an event");
     for (int i = 0; i < repeats; ++i) enqueue(i);
     cuda_check(cudaEventRecord(end_.get(), stream), "cannot record an event");
+    const cudaError_t begun = cudaEventQuery(begin_.get());
+    if (begun != cudaErrorNotReady) cuda_check(begun, "the GPU failed");
     cuda_check(cudaEventSynchronize(end_.get()), "the GPU failed");
     float milliseconds = 0;
     cuda_check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "cannot tell the time");
-    return 1000.0 * static_cast<double>(milliseconds) / repeats;
+    return {1000.0 * static_cast<double>(milliseconds) / repeats, begun == cudaSuccess};
   }
 
+  int fills_ = first_fills;
   DeviceBytes ahead_;
   CudaEvent begin_;
   CudaEvent end_;
