@@ -12,10 +12,11 @@
 #include "app/cluster/election.h"
 #include "app/cluster/node_offer.h"
 #include "app/cluster/plan_store.h"
+#include "app/cluster/rig_cameras.h"
 #include "app/cluster/rig_store.h"
 #include "app/config/yaml.h"
 #include "app/placement/machine_costs.h"
-#include "app/placement/node_amounts.h"
+#include "app/placement/mosaic_units.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/printable.h"
@@ -94,16 +95,7 @@ std::vector<std::string> without_room(const LoadedConfig& loaded, const EtcdMirr
   Machine machine = this_machine();
   machine.devices = devices_of(*plans);
   const MachineCosts costs = load_machine_costs(machine.devices);
-  std::vector<ClusterCamera> cameras;
-  std::map<std::string, std::string> units = mosaic_units(loaded.rig.cameras);
-  each_camera_alone(loaded, [&](const LoadedConfig& one) {
-    const CameraConfig& camera = one.rig.cameras.front();
-    if (!camera.enabled) return;
-    cameras.push_back({.name = camera.name,
-                       .priority = camera.priority,
-                       .ways = camera_ways(one, machine, costs, {}),
-                       .unit = units[camera.name]});
-  });
+  const std::vector<ClusterCamera> cameras = rig_cameras(loaded, machine, costs, mosaic_units(loaded.rig.cameras));
   ClusterPlanner asked(std::chrono::seconds(5));
   const auto decision = asked.decide(mirror, keys, read_plan(mirror, keys), cameras, Clock::now());
   std::vector<std::string> lines;

@@ -62,6 +62,7 @@ const std::vector<Folder>& rooms() {
                                           {"publisher", {"rings", "control", "config"}},
                                           {"link", {"rings", "config"}},
                                           {"cluster", {"placement", "control", "config"}},
+                                          {"mpi", {"cluster", "placement", "config"}},
                                           {"commands", {"control", "config"}}};
   return all;
 }
