@@ -67,6 +67,7 @@ void ReceivingEnd::on_event(LinkSession::Event event) {
       ++counts_.connections;
       clock_ = {};
       shapes_ = 0;
+      ring_rate_ = {};
       return;
     case LinkSession::Event::message:
       return on_message(session_.message());
@@ -88,6 +89,8 @@ void ReceivingEnd::on_message(const link::Message& message) {
 
 void ReceivingEnd::on_shape(const link::Shape& shape) {
   if (shape.slot_bytes > rules_.largest_slot) return cut_off("its frames are larger than this end allows");
+  if (!ring_rate_.allows(Clock::now()))
+    return cut_off(fmt::format("it begins more than {} rings a second", RingRate::most));
   count_gap(shape.number);
   ++shapes_;
   next_ = shape;

@@ -17,6 +17,7 @@
 
 #include "app/config/camera_config.h"
 #include "app/link/counts.h"
+#include "app/link/ring_rate.h"
 #include "app/link/session.h"
 #include "app/link/stamp_offset.h"
 #include "ipc/drop_causes.h"
@@ -58,6 +59,8 @@ class ReceivingEnd final : private LinkSession::Owner {
   ReceivingEnd& operator=(const ReceivingEnd&) = delete;
 
   [[nodiscard]] const LinkCounts& counts() const { return counts_; }
+  // Peers that were refused or cut off for what they sent. Any thread may look.
+  [[nodiscard]] std::uint64_t refused() const { return session_.refused(); }
   // Until the peer has sent its last frame and that is published, or it has to leave.
   void run();
 
@@ -101,6 +104,7 @@ class ReceivingEnd final : private LinkSession::Owner {
   std::optional<Deadline> waits_until_;        // the first of those; none: nothing waits
   std::uint32_t shapes_ = 0;                   // that have come over this connection
   std::optional<link::Shape> next_;            // of the ring that begins when nothing waits any more
+  RingRate ring_rate_;                         // of this connection
   StampOffset clock_;
   std::uint64_t epoch_;
   std::uint64_t published_;     // over all epochs

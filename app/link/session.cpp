@@ -75,9 +75,9 @@ LinkSession::Event LinkSession::hear(const LinkWire::Arrival& arrival) {
   if (state_ == State::open && arrival.peer == peer_) {
     heard_ = Clock::now();
     message_ = link::decode(arrival.head);
-    if (!message_ || std::holds_alternative<link::Hello>(*message_)) return lose("it says what cannot be");
+    if (!message_ || std::holds_alternative<link::Hello>(*message_)) return refuse("it says what cannot be");
     const bool is_frame = std::holds_alternative<link::Frame>(*message_);
-    if (is_frame ? !arrival.placed : arrival.body != 0) return lose("a frame does not fit");
+    if (is_frame ? !arrival.placed : arrival.body != 0) return refuse("a frame does not fit");
     return Event::message;
   }
   const auto message = link::decode(arrival.head);
@@ -120,11 +120,21 @@ LinkSession::Event LinkSession::greet(LinkWire::Peer peer, const link::Message& 
 
 LinkSession::Event LinkSession::lose(const std::string& reason) {
   const bool was_open = state_ == State::open;
-  cut_off(reason);
+  close(reason);
   return was_open ? Event::lost : Event::none;
 }
 
+LinkSession::Event LinkSession::refuse(const std::string& reason) {
+  ++refused_;
+  return lose(reason);
+}
+
 void LinkSession::cut_off(const std::string& reason) {
+  ++refused_;
+  close(reason);
+}
+
+void LinkSession::close(const std::string& reason) {
   if (state_ == State::open) {
     spdlog::warn("link {}: the connection is lost: {}", name_, reason);
   } else {

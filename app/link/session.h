@@ -9,6 +9,7 @@
 // Used by one thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,7 +71,7 @@ class LinkSession {
   // Valid until the next poll().
   [[nodiscard]] const link::Message& message() const { return *message_; }
   [[nodiscard]] std::string address() const { return wire_->address(); }
-  // Peers that were cut off or answered with a refusal.
+  // Peers that were cut off for what they sent, or answered with a refusal. Any thread may look.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
@@ -92,6 +93,8 @@ class LinkSession {
   Event hear(const LinkWire::Arrival& arrival);
   Event greet(LinkWire::Peer peer, const link::Message& message);
   Event lose(const std::string& reason);
+  Event refuse(const std::string& reason);
+  void close(const std::string& reason);
   void answer(LinkWire::Peer peer, link::Bye::Reason reason);
   void on_refusal(const link::Bye& bye);
   void log_once(const std::string& text);
@@ -112,7 +115,7 @@ class LinkSession {
   link::Hello hello_;
   std::optional<link::Message> message_;
   std::vector<std::uint8_t> head_;  // kept, so that nothing is allocated for each
-  std::uint64_t refused_ = 0;
+  std::atomic<std::uint64_t> refused_{0};
   std::string logged_;  // the newest trouble: it is logged once
 };
 

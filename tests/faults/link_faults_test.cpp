@@ -302,6 +302,26 @@ TEST_F(LinkStrangers, ASenderThatSaysWhatCannotBeIsCutOff) {
   EXPECT_EQ(far.damaged(), 0U);
 }
 
+TEST_F(LinkStrangers, ASenderThatBeginsTooManyRingsIsCutOff) {
+  auto listening = listening_wire();
+  const std::string address = listening->address();
+  FarSide far(std::move(listening), DropPolicy::block);
+  const auto end = fake_link_end(address, link::End::sending);
+  ASSERT_TRUE(end);
+  for (std::size_t ring = 0; ring < RingRate::most; ++ring) {
+    end->send(some_shape());
+    ASSERT_TRUE(end->receive_a<link::Credit>());
+  }
+  EXPECT_EQ(far.refused(), 0U);
+  for (std::size_t ring = 0; ring < 5 * RingRate::most; ++ring) end->send(some_shape());
+  EXPECT_TRUE(eventually([&] { return far.refused() > 0; }));
+  EXPECT_TRUE(eventually([&] { return far.rings_ended() == far.rings(); }));
+  const auto next = fake_link_end(address, link::End::sending);
+  ASSERT_TRUE(next) << "it may come again";
+  next->send(some_shape());
+  EXPECT_TRUE(next->receive_a<link::Credit>());
+}
+
 TEST_F(LinkStrangers, AReceiverThatSaysWhatCannotBeIsCutOff) {
   auto listening = listening_wire();
   const std::string address = listening->address();

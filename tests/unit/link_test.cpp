@@ -105,6 +105,18 @@ INSTANTIATE_TEST_SUITE_P(Forms, Link,
                                          Form{"UcxSenderListens", Carrier::ucx, true}),
                          [](const auto& of) { return of.param.name; });
 
+TEST(RingRate, AllowsSoManyInAnySecond) {
+  RingRate rate;
+  const Clock::time_point begin = Clock::now();
+  // Half of them at once, the others half a second later.
+  for (std::size_t ring = 0; ring < RingRate::most; ++ring)
+    EXPECT_TRUE(rate.allows(begin + (ring < RingRate::most / 2 ? milliseconds(0) : milliseconds(500))));
+  EXPECT_FALSE(rate.allows(begin + milliseconds(999)));
+  for (std::size_t ring = 0; ring < RingRate::most / 2; ++ring) EXPECT_TRUE(rate.allows(begin + milliseconds(1001)));
+  EXPECT_FALSE(rate.allows(begin + milliseconds(1002)));
+  EXPECT_TRUE(rate.allows(begin + milliseconds(1500)));
+}
+
 TEST(LinkAlone, LosesWhatThereIsNobodyToSendTo) {
   auto listening = listening_wire();
   const std::string address = listening->address();
