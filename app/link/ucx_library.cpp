@@ -30,6 +30,9 @@ UcxLibrary load() {
   if (library == nullptr) throw Error("UCX cannot be loaded: libucp.so.0 is not installed (Debian: libucx0)");
   UcxLibrary found{};
   look_up(library, "ucp_init_version", found.ucp_init_version);
+  look_up(library, "ucp_config_read", found.ucp_config_read);
+  look_up(library, "ucp_config_modify", found.ucp_config_modify);
+  look_up(library, "ucp_config_release", found.ucp_config_release);
   look_up(library, "ucp_cleanup", found.ucp_cleanup);
   look_up(library, "ucp_worker_create", found.ucp_worker_create);
   look_up(library, "ucp_worker_destroy", found.ucp_worker_destroy);

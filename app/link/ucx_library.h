@@ -9,6 +9,9 @@ namespace campipe {
 
 struct UcxLibrary {
   decltype(&::ucp_init_version) ucp_init_version;
+  decltype(&::ucp_config_read) ucp_config_read;
+  decltype(&::ucp_config_modify) ucp_config_modify;
+  decltype(&::ucp_config_release) ucp_config_release;
   decltype(&::ucp_cleanup) ucp_cleanup;
   decltype(&::ucp_worker_create) ucp_worker_create;
   decltype(&::ucp_worker_destroy) ucp_worker_destroy;

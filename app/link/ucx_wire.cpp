@@ -1,11 +1,9 @@
 #include "app/link/ucx_wire.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <list>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "app/link/message.h"
+#include "app/link/network_devices.h"
 #include "app/link/ucx_library.h"
 #include "core/error.h"
 
@@ -29,62 +28,23 @@ Error ucx_error(const std::string& what, ucs_status_t status) {
   return Error(what + ": UCX's status " + std::to_string(static_cast<int>(status)));
 }
 
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  [[nodiscard]] ucs_sock_addr_t ucs() const { return {reinterpret_cast<const sockaddr*>(&storage), size}; }
-};
-
-SocketAddress parsed(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (colon == std::string::npos || ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0)
-    throw Error("'" + address + "' is no address: ADDRESS:PORT");
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  SocketAddress result;
-  std::memcpy(&result.storage, found->ai_addr, found->ai_addrlen);
-  result.size = found->ai_addrlen;
-  return result;
-}
-
-int port_of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET6) {
-    sockaddr_in6 six{};
-    std::memcpy(&six, &address, sizeof six);
-    return ntohs(six.sin6_port);
-  }
-  sockaddr_in four{};
-  std::memcpy(&four, &address, sizeof four);
-  return ntohs(four.sin_port);
-}
+ucs_sock_addr_t ucs_address(const SocketAddress& address) { return {address.get(), address.size}; }
 
 class UcxWire final : public LinkWire {
  public:
   explicit UcxWire(const UcxSettings& settings)
       : ucx_(ucx_library()), listens_(settings.listens), address_(settings.address) {
-    static_cast<void>(parsed(address_));
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-    const auto status = ucx_.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, nullptr, &context_);
-    if (status != UCS_OK) throw ucx_error("UCX does not start", status);
+    static_cast<void>(parse_socket_address(address_));
     try {
       if (listens_) UcxWire::open();
     } catch (...) {
-      ucx_.ucp_cleanup(context_);
+      destroy_context();
       throw;
     }
   }
   ~UcxWire() override {
     UcxWire::close(milliseconds(0));
-    destroy_worker();
-    ucx_.ucp_cleanup(context_);
+    destroy_context();
   }
   UcxWire(const UcxWire&) = delete;
   UcxWire& operator=(const UcxWire&) = delete;
@@ -93,6 +53,9 @@ class UcxWire final : public LinkWire {
   [[nodiscard]] std::string address() const override { return address_; }
 
   void open() override {
+    std::string devices = devices_to_use();
+    if (devices != devices_ && peers_.empty() && listener_ == nullptr) destroy_context();
+    if (context_ == nullptr) create_context(std::move(devices));
     if (worker_ == nullptr) create_worker();
     if (listens_ && listener_ == nullptr) listen();
     if (!listens_ && peers_.empty()) connect();
@@ -175,6 +138,36 @@ class UcxWire final : public LinkWire {
     bool done = false;
   };
 
+  // UCX would use all interfaces that it finds, and lose the connection where one of them goes. Empty: any.
+  [[nodiscard]] std::string devices_to_use() const {
+    const SocketAddress address = parse_socket_address(address_);
+    std::string devices = listens_ ? interface_with(address) : interface_towards(address);
+    if (devices.empty()) return devices;
+    for (const std::string& port : rdma_ports()) devices += "," + port;
+    return devices;
+  }
+
+  void create_context(std::string devices) {
+    ucp_config_t* config = nullptr;
+    auto status = ucx_.ucp_config_read(nullptr, nullptr, &config);
+    if (status != UCS_OK) throw ucx_error("UCX's settings (UCX_…) cannot be read", status);
+    const std::unique_ptr<ucp_config_t, decltype(ucx_.ucp_config_release)> owner(config, ucx_.ucp_config_release);
+    const bool is_given = std::getenv("UCX_NET_DEVICES") != nullptr;  // by the user
+    if (!is_given && !devices.empty()) status = ucx_.ucp_config_modify(config, "NET_DEVICES", devices.c_str());
+    if (status != UCS_OK) throw ucx_error("UCX cannot be restricted to " + devices, status);
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    status = ucx_.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context_);
+    if (status != UCS_OK) throw ucx_error("UCX does not start", status);
+    devices_ = std::move(devices);
+  }
+
+  void destroy_context() {
+    destroy_worker();
+    if (context_ != nullptr) ucx_.ucp_cleanup(std::exchange(context_, nullptr));
+  }
+
   void create_worker() {
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -201,10 +194,10 @@ class UcxWire final : public LinkWire {
   }
 
   void listen() {
-    const SocketAddress at = parsed(address_);
+    const SocketAddress at = parse_socket_address(address_);
     ucp_listener_params_t params{};
     params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-    params.sockaddr = at.ucs();
+    params.sockaddr = ucs_address(at);
     params.conn_handler = {&UcxWire::on_connection, this};
     auto status = ucx_.ucp_listener_create(worker_, &params, &listener_);
     if (status != UCS_OK) throw ucx_error("cannot listen at " + address_, status);
@@ -216,11 +209,11 @@ class UcxWire final : public LinkWire {
   }
 
   void connect() {
-    const SocketAddress to = parsed(address_);
+    const SocketAddress to = parse_socket_address(address_);
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
     params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-    params.sockaddr = to.ucs();
+    params.sockaddr = ucs_address(to);
     const auto status = add_peer(0, params);
     if (status != UCS_OK) throw ucx_error("cannot connect to " + address_, status);
   }
@@ -358,6 +351,7 @@ class UcxWire final : public LinkWire {
   bool listens_;
   std::string address_;
   ucp_context_h context_ = nullptr;
+  std::string devices_;  // of the context
   ucp_worker_h worker_ = nullptr;
   int wakeup_ = -1;  // the worker's
   ucp_listener_h listener_ = nullptr;
