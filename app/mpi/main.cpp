@@ -217,7 +217,7 @@ std::string plan_text(const std::vector<std::string>& offers, const Machine& mac
                       const std::string& config) try {
   return nlohmann::json(plan_files(offers, machine, costs, config)).dump();
 } catch (const Error& error) {
-  std::cerr << error.what() << std::endl;
+  std::cerr << error.what() << '\n';
   return "null";
 }
 
