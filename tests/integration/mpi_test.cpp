@@ -91,7 +91,7 @@ class Mpi : public testing::Test {
 
 TEST_F(Mpi, RanksShareTheRigAndOutliveOneAnother) {
   // mpirun waits for that timeout before it sends SIGTERM, and again after that.
-  start(rig, "--enable-recovery --mca orte_abort_on_non_zero_status 0 --mca odls_base_sigkill_timeout 2");
+  start(rig, "--enable-recovery --mca orte_abort_on_non_zero_status 0 --mca odls_base_sigkill_timeout 4");
   ASSERT_TRUE(grow({"a", "b", "c", "d"})) << output();
   std::smatch lines;
   const std::string said = output();
