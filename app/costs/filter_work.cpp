@@ -38,7 +38,8 @@ FilterParameters size_parameters(const FrameFormat& in, double scale) {
 // From just above 1 and 3 on scalers take more samples for each one that they make (stages/filters/scaler.cpp); 2.9, as
 // sizes are rounded.
 constexpr std::array scales{0.5, 1.0, 1.05, 1.5, 2.0, 2.4, 2.9, 3.1, 4.0, 6.0};
-constexpr std::array sigmas{0.4, 1.5, 3.0, 6.0, 12.0, 20.0};
+// A GPU has another kernel from just above 6.7 and 11.2 on (kernels/blur.cu, shapes). Nearer ones would be one curve.
+constexpr std::array sigmas{0.4, 1.5, 3.0, 6.7, 6.8, 11.1, 11.3, 20.0};
 constexpr std::array patches{3.0, 5.0, 7.0};
 constexpr std::array windows{3.0, 9.0, 15.0};
 
@@ -78,6 +79,8 @@ Work filter_work(const FilterConfig& filter, const FrameFormat& in, const FrameF
     work.parameter = std::pow(parameter_of(filter, "window"), 2);
   } else if (filter.name == "resize" || filter.name == "fit") {
     work.parameter = scale_of(in, out, filter.name == "fit");
+  } else if (filter.name == "undistort") {  // what is read twice depends on what it corrects
+    work.parameter = 10 + parameter_of(filter, "k1");  // never negative
   } else if (filter.name == "crop") {
     work.megapixels = megapixels(out);
   } else if (filter.name == "rotate") {
@@ -114,7 +117,9 @@ std::vector<FilterParameters> probed_parameters(const FilterInfo& filter, const 
       for (const double window : windows) all.push_back({{"patch", patch}, {"window", window}});
   } else if (filter.name == "resize" || filter.name == "fit") {
     for (const double scale : scales) {
-      if (in.width / scale <= 8192 && in.height / scale <= 8192) all.push_back(size_parameters(in, scale));
+      if (in.width / scale > 8192 || in.height / scale > 8192) continue;
+      all.push_back(size_parameters(in, scale));
+      if (filter.name == "fit") all.back()["height"] += 4;  // bars above and below are a step of their own
     }
   } else if (filter.name == "crop") {
     all = crop_parameters(in);
@@ -123,7 +128,7 @@ std::vector<FilterParameters> probed_parameters(const FilterInfo& filter, const 
   } else if (filter.name == "color") {  // what changes nothing is quicker
     all = {{{"brightness", 0.1}, {"contrast", 1.2}, {"saturation", 1.5}, {"gamma", 1.4}}};
   } else if (filter.name == "undistort") {
-    all = {{{"k1", -0.28}, {"k2", 0.07}, {"p1", 0.001}, {"p2", -0.0005}}};
+    all = {{{"k1", -0.28}, {"k2", 0.07}, {"p1", 0.001}, {"p2", -0.0005}}, {{"k1", 0.12}, {"k2", 0.01}}};
   } else {
     all = unknown_parameters(filter);
   }
