@@ -79,8 +79,9 @@ Work filter_work(const FilterConfig& filter, const FrameFormat& in, const FrameF
     work.parameter = std::pow(parameter_of(filter, "window"), 2);
   } else if (filter.name == "resize" || filter.name == "fit") {
     work.parameter = scale_of(in, out, filter.name == "fit");
-  } else if (filter.name == "undistort") {  // what is read twice depends on what it corrects
-    work.parameter = 10 + parameter_of(filter, "k1");  // never negative
+  } else if (filter.name == "undistort") {
+    // What is read twice depends on what it corrects. Never negative.
+    work.parameter = 10 + parameter_of(filter, "k1");
   } else if (filter.name == "crop") {
     work.megapixels = megapixels(out);
   } else if (filter.name == "rotate") {
