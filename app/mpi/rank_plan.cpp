@@ -1,6 +1,7 @@
 #include "app/mpi/rank_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -37,9 +38,7 @@ bool has_motion(const CameraConfig& camera) {
 }
 
 std::string listed(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "no cameras" : text;
+  return names.empty() ? "no cameras" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 // As people open it.
