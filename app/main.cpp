@@ -28,6 +28,7 @@
 #include "app/control/descriptor_limit.h"
 #include "app/control/load_process.h"
 #include "app/control/rig_signals.h"
+#include "app/link/link_process.h"
 #include "app/master/master.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/devices.h"
@@ -67,6 +68,7 @@ int run_role(const std::string& role, const char* about) {
     if (role == "worker") return campipe::run_worker();
     if (role == "publisher") return campipe::run_publisher();
     if (role == campipe::cluster_role) return campipe::run_cluster();
+    if (role == campipe::link_role) return campipe::run_link();
     if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
     if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
@@ -78,7 +80,8 @@ int run_role(const std::string& role, const char* about) {
 
 bool is_role(const std::string& word) {
   return word == "source" || word == "master" || word == "worker" || word == "publisher" || word == "probe" ||
-         word == "probe-peer" || word == campipe::load_role || word == campipe::check_gpu_role;
+         word == "probe-peer" || word == campipe::link_role || word == campipe::load_role ||
+         word == campipe::check_gpu_role;
 }
 
 struct Arguments {

@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x3b676972;  // "rig;": grows with the layout
+constexpr std::uint32_t page_magic = 0x3c676972;  // "rig<": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -32,6 +32,7 @@ constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_wo
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
 constexpr Layout<> of_cluster;
+constexpr Layout<EdgeReaderBlock, EdgeWriterBlock, LinkBlock> of_link;
 
 unsigned number_of(const RigSize& size, CameraId) { return size.cameras; }
 unsigned number_of(const RigSize& size, NodeId) { return size.nodes; }
@@ -64,6 +65,7 @@ std::size_t page_bytes(const RigSize& size, ProcessId process) {
   if (process == source_process) return page_bytes(size, of_source);
   if (is_master(process)) return page_bytes(size, of_master);
   if (process == cluster_process) return page_bytes(size, of_cluster);
+  if (process == link_process) return page_bytes(size, of_link);
   return process == publisher_process ? page_bytes(size, of_publisher) : page_bytes(size, of_worker);
 }
 
@@ -157,7 +159,7 @@ const RigPage::Part& RigPage::part(ProcessId process) const {
 }
 
 const RigPage::Part& RigPage::worker_part(ProcessId worker) const {
-  if (worker < worker_process(0) || is_master(worker) || worker == cluster_process)
+  if (worker < worker_process(0) || is_master(worker) || worker >= cluster_process)
     throw Error("process " + std::to_string(worker.index()) + " is no worker");
   return part(worker);
 }
@@ -187,6 +189,7 @@ DecodeBlock& RigPage::decode(CameraId camera, ProcessId master) const {
 
 EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
   if (is_master(writer)) return block<EdgeWriterBlock>(part(writer), of_master, edge);
+  if (writer == link_process) return block<EdgeWriterBlock>(part(writer), of_link, edge);
   return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
 }
 
@@ -201,8 +204,11 @@ NodeBlock& RigPage::node(NodeId node, ProcessId worker) const {
 }
 
 EdgeReaderBlock& RigPage::edge_reader(EdgeId edge, ProcessId worker) const {
+  if (worker == link_process) return block<EdgeReaderBlock>(part(worker), of_link, edge);
   return block<EdgeReaderBlock>(worker_part(worker), of_worker, edge);
 }
+
+LinkBlock& RigPage::link(EdgeId edge) const { return block<LinkBlock>(part(link_process), of_link, edge); }
 
 EncodeBlock& RigPage::encode(OutputId output, ProcessId worker) const {
   return block<EncodeBlock>(worker_part(worker), of_worker, output);

@@ -8,7 +8,7 @@
 //   part     source's page   its master's page its worker's page     publisher's page   shared page
 //   camera   SourceBlock     DecodeBlock
 //   node                                       NodeBlock
-//   edge                     EdgeWriterBlock   both
+//   edge                     EdgeWriterBlock   both; the link's page has both, and LinkBlock
 //   output                                     EncodeBlock or,       PublishBlock       SharedBlock
 //            CopyBlock       LookBlock         if it is a copy
 //
@@ -27,6 +27,7 @@
 #include "ipc/drop_causes.h"
 #include "ipc/histogram.h"
 #include "ipc/ids.h"
+#include "ipc/link_counts.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe {
@@ -49,7 +50,9 @@ inline constexpr ProcessId cluster_process = master_process_of(max_masters);
 constexpr bool is_master(ProcessId process) {
   return process == master_process || (process >= master_process_of(1) && process < cluster_process);
 }
-inline constexpr unsigned max_processes = cluster_process.index() + 1;
+// Likewise: the ends of links to other nodes.
+inline constexpr ProcessId link_process{cluster_process.index() + 1};
+inline constexpr unsigned max_processes = link_process.index() + 1;
 constexpr unsigned participant_of(ProcessId process) { return process.index() - publisher_process.index(); }
 
 struct alignas(64) ProcessBlock {
@@ -252,6 +255,12 @@ struct alignas(64) EdgeReaderBlock {
   SharedHistogram queue;  // decoded → taken by the node
 };
 
+// An edge from or to another machine, by the thread of its end here.
+struct alignas(64) LinkBlock {
+  using Id = EdgeId;
+  LinkCounts counts;
+};
+
 // An output that is encoded, by its node.
 struct alignas(64) EncodeBlock {
   using Id = OutputId;
@@ -322,6 +331,7 @@ class RigPage {
   [[nodiscard]] LookBlock& look(OutputId output, ProcessId master) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
   [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
+  [[nodiscard]] LinkBlock& link(EdgeId edge) const;
   [[nodiscard]] EncodeBlock& encode(OutputId output, ProcessId worker) const;
   [[nodiscard]] PublishBlock& publish(OutputId output) const;
   [[nodiscard]] SharedBlock& shared(OutputId output) const;

@@ -58,6 +58,15 @@ bool is_loopback(const ListenAddress& address) {
          (is_ipv4(address.host) && address.host.starts_with("127."));
 }
 
+std::optional<PortRange> parse_port_range(const std::string& text) {
+  const auto dash = text.find('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const auto first = parse_port(std::string_view(text).substr(0, dash));
+  const auto last = parse_port(std::string_view(text).substr(dash + 1));
+  if (!first || !last || *first == 0 || *first > *last) return std::nullopt;
+  return PortRange{*first, *last};
+}
+
 bool is_address(const std::string& text) { return address_bytes(text).has_value(); }
 
 bool AddressRange::contains(const std::string& address) const {

@@ -18,6 +18,14 @@ std::optional<ListenAddress> split_listen_address(const std::string& text);
 // Only this machine reaches it. A name other than localhost may mean anything.
 bool is_loopback(const ListenAddress& address);
 
+// "7000-7099".
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+};
+// Nothing: it is none.
+std::optional<PortRange> parse_port_range(const std::string& text);
+
 // Of IPv4 or IPv6, in numbers.
 bool is_address(const std::string& text);
 

@@ -171,6 +171,15 @@ std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNod
   return good ? std::optional(std::move(labels)) : std::nullopt;
 }
 
+std::optional<std::string> read_link_ports(const YamlNode& node, Report& report) {
+  constexpr std::string_view expected = "FIRST-LAST, ports from 1 to 65535, such as 7000-7099";
+  auto text = read_text(node, expected, report);
+  if (!text) return std::nullopt;
+  if (parse_port_range(*text)) return text;
+  refuse(node, expected, report);
+  return std::nullopt;
+}
+
 std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report) {
   return read_file_name(node, "a file with the authority's certificates (PEM)", report);
 }

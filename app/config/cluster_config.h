@@ -44,6 +44,29 @@ void describe_keys(Keys& keys, Of<ClusterTlsConfig>) {
            {.meaning = "its private key, not encrypted", .range = "a file (PEM)", .fallback = required});
 }
 
+// Links, by which frames go from node to node.
+struct ClusterLinksConfig {
+  bool encrypt = true;
+  std::string ports;  // "7000-7099"; empty: any
+  friend bool operator==(const ClusterLinksConfig&, const ClusterLinksConfig&) = default;
+};
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<ClusterLinksConfig>) {
+  using L = ClusterLinksConfig;
+  keys.key(
+      "encrypt", &L::encrypt,
+      {.meaning = "frames are encrypted, and only nodes of the cluster can connect. `false`, on all nodes alike: only "
+                  "where no stranger reaches the nodes' network"});
+  keys.key(
+      "ports", &L::ports,
+      ParsedKey{read_link_ports, "string", R"({"type": "string", "pattern": "^[0-9]{1,5}-[0-9]{1,5}$|\\$\\{"})"},
+      {.meaning = "where links to this node are listened for, at the host of `address`: one port for each link that it "
+                  "receives",
+       .range = "`FIRST-LAST`, such as `7000-7099`",
+       .fallback = "any free ports"});
+}
+
 struct ClusterConfig {
   std::string name;
   std::vector<std::string> etcd;  // URLs of its members
@@ -52,6 +75,7 @@ struct ClusterConfig {
   std::map<std::string, std::string> labels;
   std::optional<ClusterTlsConfig> tls;
   OnEtcdMissing on_etcd_missing = OnEtcdMissing::wait;
+  ClusterLinksConfig links;
   friend bool operator==(const ClusterConfig&, const ClusterConfig&) = default;
 };
 
@@ -90,6 +114,8 @@ void describe_keys(Keys& keys, Of<ClusterConfig>) {
   keys.key("on_etcd_missing", &C::on_etcd_missing,
            {.meaning = "what this node does if etcd cannot be reached when it starts. `wait`: nothing, until it can; "
                        "`run`: the cameras that it was assigned last"});
+  keys.section("links", &C::links,
+               {.meaning = "frames of mosaics `across_nodes`, from node to node", .fallback = "see below"});
 }
 
 // What `node` is, or stands for.

@@ -17,6 +17,7 @@ struct MosaicConfig {
   bool labels = true;
   Rgb background;
   std::vector<MosaicCell> cells;  // as lay_out_mosaic() has laid them out; the cameras are in the rig
+  bool across_nodes = false;      // in a cluster: its cameras may run on other nodes
   friend bool operator==(const MosaicConfig&, const MosaicConfig&) = default;
 };
 
@@ -61,6 +62,10 @@ void describe_keys(Keys& keys, Of<MosaicConfig>) {
                        "red, green and blue",
             .range = "three integers from 0 to 255",
             .fallback = "black"});
+  keys.key(
+      "across_nodes", &M::across_nodes,
+      {.meaning = "in a cluster: the mosaic and its cameras need not run on one node. Frames of cameras that run on "
+                  "other nodes come over the network, at the size of their cells"});
   keys.hidden("cells", &M::cells);
 }
 

@@ -62,6 +62,7 @@ std::optional<std::string> read_cluster_name(const YamlNode& node, Report& repor
 std::optional<std::vector<std::string>> read_etcd_urls(const YamlNode& node, Report& report);
 std::optional<std::string> read_node_address(const YamlNode& node, Report& report);
 std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNode& node, Report& report);
+std::optional<std::string> read_link_ports(const YamlNode& node, Report& report);
 std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report);
 // mosaic.cpp
 std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);

@@ -19,6 +19,7 @@
 #include "app/control/config_json.h"
 #include "app/control/json_fields.h"
 #include "app/control/known_stream.h"
+#include "app/control/link_messages.h"
 #include "app/control/message_parts.h"
 #include "app/control/node_messages.h"
 #include "app/control/requests.h"
@@ -295,7 +296,7 @@ struct Status {
 };
 
 using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
-                                Record, RecordUnder, CloseFiles, ChangeServer, Status, Answer, RigOver>;
+                                Record, RecordUnder, CloseFiles, ChangeServer, Status, ShareLinks, Answer, RigOver>;
 
 // ---- From the source
 
@@ -377,6 +378,11 @@ struct OutputFailed : OutputReason {
 using FromWorker =
     MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, EdgeDone, NodeDone, NotReady, FrameRingLost>;
 
+// ---- To and from the process of links (app/control/link_messages.h)
+
+using ToLink = MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink, OfferFrameRing, Leave>;
+using FromLink = MessageList<FrameRing, EdgeDone, LinkListens>;
+
 // ---- From the publisher
 
 // Everything that came of the output is done with.
@@ -430,9 +436,10 @@ struct PushChanged {
 
 template <typename... M, typename... R>
 MessageList<M..., R...> with_requests(MessageList<M...>, std::variant<R...>*);
-using FromPublisher = decltype(with_requests(MessageList<OutputDone, RingLost, PacketRingDone, AudioRingDone, FileBegun,
-                                                         RecordFailed, RecordPaused, RecordResumed, PushChanged>(),
-                                             static_cast<Request*>(nullptr)));
+using FromPublisher =
+    decltype(with_requests(MessageList<OutputDone, RingLost, PacketRingDone, AudioRingDone, FileBegun, RecordFailed,
+                                       RecordPaused, RecordResumed, PushChanged, PeerLinks>(),
+                           static_cast<Request*>(nullptr)));
 
 }  // namespace messages
 }  // namespace campipe

@@ -37,7 +37,7 @@ namespace campipe::link {
 
 inline constexpr std::uint16_t version = 1;
 inline constexpr std::size_t largest_head = 1024;  // bytes
-inline constexpr std::size_t longest_name = 128;
+inline constexpr std::size_t longest_name = 160;
 
 enum class End : std::uint8_t { sending, receiving };
 

@@ -25,6 +25,7 @@ bool never() { return false; }
 ReceivingEnd::ReceivingEnd(std::unique_ptr<LinkWire> wire, Rules rules, Events events)
     : rules_(std::move(rules)),
       events_(std::move(events)),
+      counts_(rules_.counts != nullptr ? *rules_.counts : own_counts_),
       epoch_(rules_.epoch),
       published_(rules_.base),
       received_(rules_.settled),
@@ -45,9 +46,11 @@ void ReceivingEnd::run() {
   }
   close_ring();
   session_.end(0ms);
+  counts_.connected = 0;
 }
 
 void ReceivingEnd::step() {
+  counts_.connected = session_.is_open() ? 1 : 0;
   if (ring_) ring_->service();
   publish_what_may();
   if (next_ && waiting_.empty()) open_ring(*std::exchange(next_, std::nullopt));
@@ -100,8 +103,10 @@ void ReceivingEnd::on_shape(const link::Shape& shape) {
 void ReceivingEnd::count_gap(std::uint64_t number) {
   if (number > received_) counts_.lost += number - received_;
   received_ = number;
-  if (waiting_.empty()) settled_ = answered_ = received_;
+  if (waiting_.empty()) settle(answered_ = received_);
 }
+
+void ReceivingEnd::settle(std::uint64_t number) { counts_.settled = settled_ = number; }
 
 void ReceivingEnd::open_ring(const link::Shape& shape) {
   close_ring();
@@ -137,7 +142,7 @@ void ReceivingEnd::close_ring() {
 // What waits was not published, and the next hello does not count it: it is lost for both ends.
 void ReceivingEnd::on_lost() {
   counts_.lost += received_ - settled_;
-  settled_ = received_;
+  settle(received_);
   close_ring();
   next_.reset();
   up_to_ = told_ = 0;
@@ -158,6 +163,7 @@ std::span<std::uint8_t> ReceivingEnd::place(const link::Frame& frame) {
 
 void ReceivingEnd::on_frame(const link::Frame& frame) {
   clock_.heard(frame.sent, now_ns());
+  counts_.bytes += frame.bytes;
   received_ = frame.number;
   resolved_ = frame.resolved;
   waiting_.push_back({filling_.front().index, frame});
@@ -208,6 +214,7 @@ void ReceivingEnd::publish(const Filled& filled) {
   times.decoded = clock_.here(times.decoded);
   times.published = now_ns();
   if (ring_->publish(filled.slot, record) == FrameRingWriter::Published::no_reader) {
+    ++counts_.dropped;
     events_.on_dropped(DropCause::worker_lost);
   } else {
     ++published_;
@@ -216,7 +223,7 @@ void ReceivingEnd::publish(const Filled& filled) {
   ring_->unpin(filled.slot);
   ring_->resolve(filled.frame.resolved);
   is_new_ = false;
-  settled_ = answered_ = filled.frame.number;
+  settle(answered_ = filled.frame.number);
 }
 
 void ReceivingEnd::claim_slots() {

@@ -16,12 +16,12 @@
 #include <string>
 
 #include "app/config/camera_config.h"
-#include "app/link/counts.h"
 #include "app/link/ring_rate.h"
 #include "app/link/session.h"
 #include "app/link/stamp_offset.h"
 #include "ipc/drop_causes.h"
 #include "ipc/frame_ring.h"
+#include "ipc/link_counts.h"
 #include "stages/decoders/slot_layout.h"
 
 namespace campipe {
@@ -39,6 +39,7 @@ class ReceivingEnd final : private LinkSession::Owner {
     std::uint64_t epoch = 1;
     std::uint64_t base = 0;
     std::uint64_t settled = 0;
+    LinkCounts* counts = nullptr;  // where it counts, and its predecessors did; null: in itself
     LinkTiming timing = {};
   };
   // Called by run().
@@ -85,6 +86,7 @@ class ReceivingEnd final : private LinkSession::Owner {
   void on_lost();
   void cut_off(const std::string& reason);
   void count_gap(std::uint64_t number);
+  void settle(std::uint64_t number);
   void publish_what_may();
   [[nodiscard]] bool may_publish();
   [[nodiscard]] FrameRingWriter::Readers readers() const;
@@ -95,7 +97,8 @@ class ReceivingEnd final : private LinkSession::Owner {
 
   Rules rules_;
   Events events_;
-  LinkCounts counts_;
+  LinkCounts own_counts_{};
+  LinkCounts& counts_;
   std::shared_ptr<FrameRingWriter> ring_;
   std::size_t slot_bytes_ = 0;
   std::deque<FrameRingWriter::Slot> ready_;    // claimed, for frames to come

@@ -39,10 +39,13 @@ LinkWire::Bytes body_of(const FrameView& view, FrameRecord& record) {
 
 SendingEnd::SendingEnd(std::unique_ptr<LinkWire> wire, Rules rules)
     : rules_(std::move(rules)),
+      counts_(rules_.counts != nullptr ? *rules_.counts : own_counts_),
       taken_(rules_.taken),
       sent_(rules_.taken),
-      settled_(rules_.taken),
-      session_(std::move(wire), rules_.name, rules_.timing, *this) {}
+      settled_(std::min(rules_.settled.value_or(rules_.taken), rules_.taken)),
+      session_(std::move(wire), rules_.name, rules_.timing, *this) {
+  if (rules_.counts != nullptr) counts_.taken = rules_.taken;
+}
 
 link::Hello SendingEnd::hello() { return {.end = link::End::sending, .name = rules_.name}; }
 
@@ -109,22 +112,25 @@ void SendingEnd::say_goodbye() {
   settle(settled_);
   if (!rings_.is_abandoned()) session_.send(link::Bye{link::Bye::Reason::ended, taken_});
   session_.end(linger);
+  counts_.connected = 0;
 }
 
 // What has come, and what comes until `deadline`.
 void SendingEnd::listen(Deadline deadline) {
+  rules_.beat();
   for (auto event = session_.poll(deadline); event != LinkSession::Event::none; event = session_.poll(Clock::now())) {
     if (event == LinkSession::Event::opened) {
       on_opened();
     } else if (event == LinkSession::Event::message) {
       const auto* const credit = std::get_if<link::Credit>(&session_.message());
-      if (credit == nullptr || credit->settled > sent_) {
+      if (credit == nullptr || (credit->shapes > 0 && credit->settled > sent_)) {
         session_.cut_off("it says what cannot be");
-      } else {
+      } else if (credit->shapes > 0) {  // else it is of the time before this connection
         on_credit(*credit);
       }
     }
   }
+  counts_.connected = session_.is_open() ? 1 : 0;
 }
 
 // What was sent over the connection before has been delivered as far as the peer says, which may be another process.
@@ -172,6 +178,7 @@ void SendingEnd::hand_on(FrameRingReader::Lease lease) {
   frame.record.metadata = lease.frame.metadata;
   frame.sent = now_ns();
   frame.bytes = body.size();
+  counts_.bytes += body.size();
   if (session_.is_open() && session_.send(frame, {body, std::move(lease.frame.owner)})) {
     sent_ = taken_;
     return;

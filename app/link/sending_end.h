@@ -10,15 +10,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "app/config/camera_config.h"
-#include "app/link/counts.h"
 #include "app/link/session.h"
 #include "app/rings/ring_queue.h"
 #include "ipc/frame_ring.h"
+#include "ipc/link_counts.h"
 
 namespace campipe {
 
@@ -34,8 +35,12 @@ class SendingEnd final : private LinkSession::Owner {
   struct Rules {
     std::string name;
     DropPolicy policy = DropPolicy::drop;
-    unsigned queue = 8;       // frames that may wait in the ring
-    std::uint64_t taken = 0;  // by predecessors
+    unsigned queue = 8;  // frames that may wait in the ring
+    // By predecessors, and up to where it is known what became of that; nothing: of all.
+    std::uint64_t taken = 0;
+    std::optional<std::uint64_t> settled = {};
+    LinkCounts* counts = nullptr;        // where it counts, and its predecessors did; null: in itself
+    std::function<void()> beat = [] {};  // called by run(), at least every 100 ms
     // That the first frames wait for a connection; later ones wait for none.
     std::chrono::milliseconds first_connection{2000};
     LinkTiming timing = {};
@@ -71,7 +76,8 @@ class SendingEnd final : private LinkSession::Owner {
 
   Rules rules_;
   RingQueue<LinkedRing> rings_;
-  LinkCounts counts_;
+  LinkCounts own_counts_{};
+  LinkCounts& counts_;
   std::optional<link::Shape> shape_;  // of the ring that is being carried
   std::uint32_t shapes_ = 0;          // that were sent over this connection
   std::uint64_t resolved_ = 0;

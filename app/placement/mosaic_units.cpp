@@ -12,7 +12,7 @@ bool shows(const CameraConfig& mosaic, const std::string& camera) {
 std::map<std::string, std::string> mosaic_units(const std::vector<CameraConfig>& cameras) {
   std::map<std::string, std::string> units;
   for (const CameraConfig& mosaic : cameras) {
-    if (!mosaic.mosaic || !mosaic.enabled) continue;
+    if (!mosaic.mosaic || !mosaic.enabled || mosaic.mosaic->across_nodes) continue;
     std::vector<std::string> members{mosaic.name};
     for (const MosaicCell& cell : mosaic.mosaic->cells) members.push_back(cell.camera);
     std::string unit = *std::ranges::min_element(members);

@@ -77,6 +77,7 @@ class Publisher {
   void on(const messages::CloseFiles&) { abandon_all(); }
   void on(const messages::RigOver&) { over_ = true; }
   void on(messages::Status& newest) { servers_.set_status(std::move(newest.status)); }
+  void on(messages::ShareLinks& shared) { servers_.share_links(std::move(shared)); }
   void on(const messages::Answer& answer) { servers_.on_answer(answer); }
   void on(const messages::ChangeServer& change) { servers_.update(change.server); }
   void on(const messages::DisabledCamera& disabled) { servers_.add_disabled(disabled.config); }
@@ -188,6 +189,7 @@ class Publisher {
   bool tick() {
     follow_clock();
     servers_.tick();
+    for (const messages::PeerLinks& links : servers_.take_peer_links()) child_.send(links);
     const bool all_done = done_ == outputs_.size();
     if (child_.abandoned()) {
       // Workers close their rings within three seconds; what has not ended by then is closed as it is.

@@ -47,6 +47,7 @@ CameraEdge& Camera::edge(EdgeId wanted) { return part_of(edges, wanted); }
 
 std::vector<CameraEdge*> Camera::edges_to(const CameraNode& node) {
   std::vector<CameraEdge*> inputs;
+  if (is_mosaic()) return inputs;
   for (CameraEdge& edge : edges) {
     if (edge.is_read_by(node.id)) inputs.push_back(&edge);
   }
@@ -80,6 +81,7 @@ std::vector<Camera::Hop> Camera::path_of(const Output& output) const {
 }
 
 ProcessId Camera::writer_of(const CameraEdge& edge) const {
+  if (edge.is_received()) return link_process;
   return edge.writer ? node(*edge.writer).process() : decoding.process;
 }
 

@@ -166,6 +166,22 @@ struct CellPlace {
   friend bool operator==(const CellPlace&, const CellPlace&) = default;
 };
 
+// A cell's edge from or to another node of the cluster (app/supervisor/mosaic_links.h).
+struct EdgeLink {
+  std::string name;  // of the link, as both nodes say it
+  std::string mosaic = {};
+  std::string camera = {};
+  std::string peer;      // the other node,
+  std::string peer_key;  // with its key
+  bool sends = false;    // its reader is this node's end; else its writer
+  bool told = false;     // the process of links has been sent it,
+  bool again = false;    // and one before that, which died
+  unsigned port = 0;     // sending: where the peer listens; receiving: where this end does, 0: not yet
+};
+// The reader of a link's edge that sends: no node here.
+inline constexpr NodeId no_node{~0U};
+inline constexpr CameraId no_camera{~0U};
+
 // A camera's frames, on their way to one or more nodes: from the source, or from another node. The readers are the
 // camera's, or, of a cell's, the mosaic's.
 struct CameraEdge {
@@ -182,6 +198,7 @@ struct CameraEdge {
   RingMemory memory;                  // likewise
   bool failed = false;                // likewise
   std::optional<CellPlace> cell;      // that it is for; none: it is on the way to the camera's own outputs
+  std::optional<EdgeLink> link;       // of a cell's: the camera, or the mosaic, is on another node
   double rate = 0;                    // of a cell's: at most so many frames a second
   std::string reason;                 // of a cell's that failed
   bool ending = false;                // of a cell's: its writer was asked to end it,
@@ -216,6 +233,9 @@ struct CameraEdge {
   // All that read the newest ring, or are to come back to it; as bits.
   [[nodiscard]] std::uint32_t seats() const;
   [[nodiscard]] bool is_read_by(NodeId node) const;
+  // The end of a link reads it, or writes it.
+  [[nodiscard]] bool is_sent() const { return link && link->sends; }
+  [[nodiscard]] bool is_received() const { return link && !link->sends; }
 };
 
 // A thread of the camera's in a worker.
@@ -317,7 +337,8 @@ struct Camera {
   std::string decoder;
   std::string ipc_memory = "host";  // of the newest ring of its source
   std::vector<CameraNode> nodes;    // in the order in which frames come to them; at least one
-  // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: none.
+  // Likewise: the source's, those that nodes write, and those for mosaics. Of a mosaic: those of cells whose cameras
+  // are on other nodes.
   std::list<CameraEdge> edges;
   std::vector<messages::CellState> cells;      // of a mosaic: as its node knows them
   std::optional<CameraMove> move;              // then it has two nodes for one, behind one another in `nodes`

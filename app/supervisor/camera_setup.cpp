@@ -102,6 +102,7 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
       }
       return;
     case ProcessKind::cluster:
+    case ProcessKind::link:
       return;
   }
 }

@@ -40,6 +40,7 @@ std::vector<CameraThread> threads_of(const ManagedProcess& process, Camera& came
       }
       break;
     case ProcessKind::cluster:
+    case ProcessKind::link:  // whose main thread looks after its threads
       break;
   }
   return threads;

@@ -23,6 +23,8 @@ class ClusterControl {
   ClusterControl(RigState& rig, Processes& processes, Answerer answer)
       : rig_(rig), processes_(processes), answer_(std::move(answer)) {}
 
+  // As that process has said last.
+  [[nodiscard]] const ClusterState& seen() const { return seen_; }
   // For the status; null: the rig is no node.
   [[nodiscard]] nlohmann::json status() const;
 

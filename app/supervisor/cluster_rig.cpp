@@ -236,6 +236,15 @@ std::chrono::nanoseconds ClusterRig::clock_tolerance() const {
   return tightest;
 }
 
+std::vector<const CameraConfig*> ClusterRig::mosaics_across_nodes() const {
+  std::vector<const CameraConfig*> mosaics;
+  for (const auto& [name, known] : cameras_) {
+    const CameraConfig& config = known.config;
+    if (config.mosaic && config.mosaic->across_nodes && config.enabled) mosaics.push_back(&config);
+  }
+  return mosaics;
+}
+
 messages::RecordedCameras ClusterRig::recorded() const {
   messages::RecordedCameras message;
   for (const auto& [camera, fence] : recorded_) message.cameras.push_back({camera, fence});

@@ -46,6 +46,9 @@ class ClusterRig {
   // How far apart the clocks of nodes may be: the tightest tolerance of the rig's synchronised groups.
   [[nodiscard]] std::chrono::nanoseconds clock_tolerance() const;
 
+  // Of the cluster's rig; valid until the next follow().
+  [[nodiscard]] std::vector<const CameraConfig*> mosaics_across_nodes() const;
+
   // To be called several times a second.
   void follow();
 

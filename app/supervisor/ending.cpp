@@ -105,6 +105,7 @@ void Supervisor::end_leaving() {
   if (barrier.over(1) || since > leave_deadline / 2) {
     processes_.send(processes_.source(), messages::Leave());
     processes_.send_to_all(ProcessKind::master, messages::Leave());
+    processes_.send_to_all(ProcessKind::link, messages::Leave());
   }
   leave_cluster();
   if (since > leave_deadline && !ending_.logged_late) {

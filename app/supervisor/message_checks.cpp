@@ -180,6 +180,10 @@ void require_possible(const AboutEdge& about, const messages::EdgeDone&) {
   require(about.edge.ending, "that an edge is done with that it was to write");
 }
 
+void require_possible(const AboutEdge& about, const messages::LinkListens& listens) {
+  require(about.edge.is_received() && listens.port > 0 && listens.port <= 65'535, "a port that cannot be");
+}
+
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {
   const Output& output = about.output;
   if (!has_work(about.by, about.camera, output)) return;

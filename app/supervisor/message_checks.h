@@ -37,6 +37,7 @@ template <typename About, typename M>
 void require_possible(const About&, const M&) {}
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
 void require_possible(const AboutEdge& about, const messages::EdgeDone& done);
+void require_possible(const AboutEdge& about, const messages::LinkListens& listens);
 void require_possible(const AboutCamera& about, const messages::SourceRing& ring);
 void require_possible(const AboutCamera& about, const messages::DecodingOver& over);
 void require_possible(const AboutCamera& about, const messages::DecodingLeft& left);

@@ -39,6 +39,8 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
       return dispatch(messages::FromWorker(), message, take);
     case ProcessKind::publisher:
       return dispatch(messages::FromPublisher(), message, take);
+    case ProcessKind::link:
+      return dispatch(messages::FromLink(), message, take);
     case ProcessKind::cluster:
       return dispatch(messages::FromCluster(), message, [this](auto& read) {
         if constexpr (requires { cluster_control_.on(read); }) {
@@ -84,6 +86,8 @@ template <typename M, typename... Descriptors>
 void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds) {
   if constexpr (requires { read.request; }) {
     on_request(by, read);
+  } else if constexpr (std::is_same_v<M, messages::PeerLinks>) {
+    links_.on(read);
   } else {
     const auto about = find(by, read);
     if (!about) return;
@@ -212,6 +216,10 @@ void MessageRouter::on(const AboutEdge& about, const messages::EdgeFailed& faile
 }
 
 void MessageRouter::on(const AboutEdge& about, const messages::EdgeDone& /*done*/) { about.edge.ended = true; }
+
+void MessageRouter::on(const AboutEdge& about, const messages::LinkListens& listens) {
+  about.edge.link->port = listens.port;
+}
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {
   if (has_work(about.by, about.camera, about.output)) lifecycle_.on_publisher_done(about.output);

@@ -9,6 +9,7 @@
 #include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
 #include "app/supervisor/message_checks.h"
+#include "app/supervisor/mosaic_links.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/ring_router.h"
 
@@ -18,7 +19,7 @@ class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
                 CameraRoster& roster, ConfigChanges& config, Moves& moves, ClusterRig& cluster,
-                ClusterControl& cluster_control)
+                ClusterControl& cluster_control, MosaicLinks& links)
       : rig_(rig),
         processes_(processes),
         lifecycle_(lifecycle),
@@ -27,7 +28,8 @@ class MessageRouter {
         config_(config),
         moves_(moves),
         cluster_(cluster),
-        cluster_control_(cluster_control) {}
+        cluster_control_(cluster_control),
+        links_(links) {}
 
   // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
@@ -59,6 +61,7 @@ class MessageRouter {
   void on(const AboutNode& about, const messages::NotReady& not_ready);
   void on(const AboutEdge& about, const messages::EdgeFailed& failed);
   void on(const AboutEdge& about, const messages::EdgeDone& done);
+  void on(const AboutEdge& about, const messages::LinkListens& listens);
   void on(const AboutOutput& about, const messages::OutputDone& done);
   void on(const AboutOutput& about, const messages::OutputFailed& failed);
   void on(const AboutOutput& about, const messages::FileBegun& file);
@@ -81,6 +84,7 @@ class MessageRouter {
   Moves& moves_;
   ClusterRig& cluster_;
   ClusterControl& cluster_control_;
+  MosaicLinks& links_;
 };
 
 }  // namespace campipe

@@ -8,17 +8,17 @@
 #include "core/gpu.h"
 
 namespace campipe {
-namespace {
 
-bool runs(const Camera& mosaic) {
-  return mosaic.is_mosaic() && mosaic.takes_part() && !mosaic.retiring && !mosaic.source.over;
+bool runs_as_mosaic(const Camera& camera) {
+  return camera.is_mosaic() && camera.takes_part() && !camera.retiring && !camera.source.over;
 }
 
-// Frames come from it, or may come.
 bool may_be_shown(const Camera& camera) {
   const bool has_frames = !camera.source.over && !camera.decoding.given_up;
   return camera.takes_part() && !camera.retiring && has_frames && !camera.move && !camera.relocation;
 }
+
+namespace {
 
 // Without addresses and paths: who may watch the mosaic need not be allowed to see where its cameras are.
 std::string without_places(const std::string& reason) {
@@ -32,11 +32,12 @@ std::string without_places(const std::string& reason) {
   return kept;
 }
 
-// `camera`: null: the rig has none of that name just now, since it is removed, or comes anew.
+// `camera`: null: the rig has none of that name just now, since it is removed, or comes anew, or is another node's.
 messages::CellState state_of(const Camera* camera, const CameraEdge* edge) {
   messages::CellState state;
   if (camera == nullptr) {
-    state.reason = "starting";
+    state.reason = edge != nullptr ? "no frames" : "starting";
+    if (edge != nullptr && !edge->ending) state.edge = edge->id;
     return state;
   }
   const Output& own = camera->own();
@@ -73,12 +74,12 @@ void MosaicCells::follow() {
   CamerasByName cameras;
   bool any = false;
   for (Camera& camera : rig_.cameras.all()) {
-    any = any || runs(camera);
+    any = any || runs_as_mosaic(camera);
     if (!camera.is_mosaic()) cameras[camera.name()] = &camera;
   }
   if (any) {
     for (Camera& camera : rig_.cameras.all()) {
-      if (runs(camera)) follow(camera, cameras);
+      if (runs_as_mosaic(camera)) follow(camera, cameras);
     }
   }
   for (const auto& [name, camera] : cameras) show(*camera);
@@ -90,9 +91,13 @@ void MosaicCells::end_cells_of_others() {
     std::vector<EdgeId> over;
     for (CameraEdge& edge : camera.edges) {
       if (!edge.cell) continue;
+      if (edge.ended) over.push_back(edge.id);
+      if (edge.link) continue;  // MosaicLinks sees to it
       const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
-      const bool is_read = mosaic != nullptr && runs(*mosaic) && edge.readers.front().node == mosaic->nodes.front().id;
-      if (!is_read && !edge.ending) end(camera, edge);
+      const bool is_read =
+          mosaic != nullptr && runs_as_mosaic(*mosaic) && edge.readers.front().node == mosaic->nodes.front().id;
+      if (is_read || edge.ending) continue;
+      end(camera, edge);
       if (edge.ended) over.push_back(edge.id);
     }
     for (const EdgeId edge : over) setup_.remove_cell_edge(camera, edge);
@@ -111,7 +116,7 @@ void MosaicCells::follow(Camera& mosaic, const CamerasByName& cameras) {
   for (unsigned i = 0; i < cells.size(); ++i) {
     const auto found = cameras.find(cells[i].camera);
     Camera* const camera = found != cameras.end() ? found->second : nullptr;
-    CameraEdge* edge = camera != nullptr ? edge_for(*camera, {mosaic.id, i}) : nullptr;
+    CameraEdge* edge = camera != nullptr ? edge_for(*camera, {mosaic.id, i}) : edge_for(mosaic, {mosaic.id, i});
     // During a move of the mosaic its two nodes have the same cells.
     const bool is_new = edge == nullptr && camera != nullptr && may_be_shown(*camera) && !mosaic.move;
     if (is_new) edge = &add_edge(*camera, mosaic, i);
@@ -165,8 +170,10 @@ void MosaicCells::go_over(Camera& camera, const CameraNode& from, const CameraNo
     edge.writer = to.id;
     edge.ended = edge.ended || edge.ending;
     const Camera* const mosaic = rig_.cameras.find(edge.cell->mosaic);
-    if (edge.ending || mosaic == nullptr) continue;
-    edge.memory = memory_between(camera, to, mosaic->nodes.front());
+    if (edge.ending || (mosaic == nullptr && !edge.link)) continue;
+    const Device& gpu = processes_.of(to.process()).place.gpu;
+    edge.memory = mosaic != nullptr ? memory_between(camera, to, mosaic->nodes.front())
+                                    : cell_memory(camera.config, gpu, {}, rig_.machine.devices);
     setup_.send_edge(camera, edge);
   }
 }

@@ -13,6 +13,11 @@
 
 namespace campipe {
 
+// It is a mosaic, and is to be drawn.
+bool runs_as_mosaic(const Camera& camera);
+// Frames come from it, or may come.
+bool may_be_shown(const Camera& camera);
+
 class MosaicCells {
  public:
   MosaicCells(RigState& rig, Processes& processes, CameraSetup& setup)

@@ -17,7 +17,7 @@ namespace campipe {
 struct Camera;
 struct Output;
 
-enum class ProcessKind : std::uint8_t { source, master, publisher, worker, cluster };
+enum class ProcessKind : std::uint8_t { source, master, publisher, worker, cluster, link };
 
 struct ProcessPlace {
   Device gpu;                    // that it works on; none of source and publisher
@@ -48,7 +48,7 @@ struct ManagedProcess {
   double memory_mib = 0;
 };
 
-// Source, masters and the cluster's do not meet the others there.
+// Source, masters, the cluster's and the link's do not meet the others there.
 inline bool meets_at_barrier(const ManagedProcess& process) {
   return process.kind == ProcessKind::publisher || process.kind == ProcessKind::worker;
 }

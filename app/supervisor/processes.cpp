@@ -46,6 +46,8 @@ ProcessId id_of(ProcessKind kind, unsigned number) {
       return worker_process(number);
     case ProcessKind::cluster:
       return cluster_process;
+    case ProcessKind::link:
+      return link_process;
   }
   return {};
 }
@@ -83,6 +85,8 @@ std::string role_of(const ManagedProcess& process) {
       return fmt::format("worker {}", process.number);
     case ProcessKind::cluster:
       return "cluster";
+    case ProcessKind::link:
+      return "link";
   }
   return "";
 }
@@ -358,6 +362,8 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::worker:
       return std::ranges::any_of(camera.nodes,
                                  [&](const CameraNode& node) { return node.worker == process.number && !node.done; });
+    case ProcessKind::link:
+      return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.link.has_value(); });
     case ProcessKind::cluster:
       return false;
   }

@@ -37,7 +37,7 @@ class Processes {
   Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
 
   // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters,
-  // max_workers, and one of the cluster. Throws Error.
+  // max_workers, one of the cluster, and one of links. Throws Error.
   ManagedProcess& add(ProcessKind kind, ProcessPlace place);
   // In the order in which they were added; none is ever moved, or removed before the end.
   [[nodiscard]] std::list<ManagedProcess>& all() { return processes_; }

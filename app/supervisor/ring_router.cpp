@@ -48,7 +48,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   CameraEdge::Ring& ring = *edge.newest;
   std::vector<EdgeReader*> seated;
   for (EdgeReader& reader : readers) {
-    if (!is_ready_for_ring(camera, reader)) continue;
+    if (!is_ready_for_ring(camera, edge, reader)) continue;
     edge.end_seat(reader);
     reader.unoffered = !writer_lives(camera, edge);
     if (reader.unoffered) continue;
@@ -59,17 +59,26 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   if (seated.empty()) return;
   camera.require_readers(edge);
   for (EdgeReader* const reader : seated) {
-    const Camera& owner = *rig_.cameras.find(reader->node);
-    reader->sent.add();
-    processes_.send_to_node(
-        owner, owner.node(reader->node),
-        messages::OfferFrameRing{reader->node, edge.id, *reader->seat, ring.frame_rate, ring.rotation},
-        descriptors_of(ring.observer.memory()));
+    send(edge, *reader);
     failpoint("supervisor.offered", camera.name());
   }
 }
 
-bool RingRouter::is_ready_for_ring(const Camera& camera, const EdgeReader& reader) {
+void RingRouter::send(const CameraEdge& edge, EdgeReader& reader) {
+  const CameraEdge::Ring& ring = *edge.newest;
+  const messages::OfferFrameRing offer{reader.node, edge.id, *reader.seat, ring.frame_rate, ring.rotation};
+  const std::vector<int> fds = descriptors_of(ring.observer.memory());
+  reader.sent.add();
+  if (edge.is_sent()) {
+    processes_.send(processes_.of(reader.process), offer, fds);
+    return;
+  }
+  const Camera& owner = *rig_.cameras.find(reader.node);
+  processes_.send_to_node(owner, owner.node(reader.node), offer, fds);
+}
+
+bool RingRouter::is_ready_for_ring(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader) {
+  if (edge.is_sent()) return camera.takes_part() && edge.link->told && !edge.ending && !reader.unsettled;
   const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
   if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return false;
   const CameraNode& node = owner->node(reader.node);
@@ -77,8 +86,12 @@ bool RingRouter::is_ready_for_ring(const Camera& camera, const EdgeReader& reade
 }
 
 // Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.
-void RingRouter::renew(const Camera& camera, const CameraEdge& edge, const std::string& why) {
+void RingRouter::renew(const Camera& camera, CameraEdge& edge, const std::string& why) {
   spdlog::warn("{}: {}; it is replaced", camera.name(), why);
+  if (edge.is_received()) {
+    edge.link->told = false;  // the end of the link is begun anew
+    return;
+  }
   processes_.send(processes_.of(camera.writer_of(edge)), messages::RenewRing{edge.id, std::nullopt});
 }
 
@@ -94,9 +107,10 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
     reader.left.reset();
   }
   edge.epoch = ring.epoch;
-  if (!edge.writer) edge.keep_newest();
+  const bool is_source = !edge.writer && !edge.link;
+  if (is_source) edge.keep_newest();
   edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
-  if (!edge.writer) {
+  if (is_source) {
     camera.decoder = ring.decoder;
     camera.ipc_memory = choice_name(ring.memory);
     for (Output& output : camera.outputs) CameraLifecycle::begin(output);

@@ -48,8 +48,9 @@ class RingRouter {
 
  private:
   void offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> readers);
-  bool is_ready_for_ring(const Camera& camera, const EdgeReader& reader);
-  void renew(const Camera& camera, const CameraEdge& edge, const std::string& why);
+  bool is_ready_for_ring(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader);
+  void renew(const Camera& camera, CameraEdge& edge, const std::string& why);
+  void send(const CameraEdge& edge, EdgeReader& reader);
   bool writer_lives(const Camera& camera, const CameraEdge& edge);
   void pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);

@@ -128,6 +128,7 @@ json StatusGraph::make(const Camera& camera, const Cameras& cameras) {
     if (is_there(camera, node.id)) graph["nodes"].push_back(to_json(node_of(camera, node, cameras)));
   }
   for (const CameraEdge& edge : camera.edges) {
+    if (edge.link) continue;  // the cluster's status has them
     const double fps = frame_rate(camera, edge);
     for (const EdgeReader& reader : edge.readers) {
       const Camera* const of_reader = cameras.find(reader.node);

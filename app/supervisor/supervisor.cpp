@@ -61,8 +61,10 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
+                    if (process.kind == ProcessKind::link) links_.send_setup(process);
                     if (process.kind != ProcessKind::publisher) return;
                     cluster_.send_recorded();
+                    links_.share_again();
                     rig_.next_status = {};  // its servers have none yet
                   },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
@@ -100,7 +102,9 @@ void Supervisor::add_processes(const RigPlan& plan) {
     processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
                                          gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
   }
-  if (rig_.config.cluster) processes_.add(ProcessKind::cluster, {});
+  if (!rig_.config.cluster) return;
+  processes_.add(ProcessKind::cluster, {});
+  processes_.add(ProcessKind::link, {});
 }
 
 int Supervisor::run() {
@@ -167,6 +171,7 @@ void Supervisor::tick() {
   guard_.run("follow accusations", [this] { accusations_.follow(); });
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
+  guard_.run("look after links", [this] { links_.follow(); });
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
@@ -211,8 +216,10 @@ void Supervisor::send_status() {
   ManagedProcess& publisher = processes_.publisher();
   if (!serves(rig_.config) || !publisher.child) return;
   nlohmann::json cluster = cluster_control_.status();
-  if (!cluster.is_null())
+  if (!cluster.is_null()) {
     cluster["clock_tolerance_s"] = std::chrono::duration<double>(cluster_.clock_tolerance()).count();
+    cluster["links"] = links_.status();
+  }
   const RigStatus rig{rig_.options.config.filename().string(),
                       std::chrono::duration<double>(Clock::now() - rig_.started).count(),
                       rig_.phase == RunPhase::running ? "running" : "draining",
@@ -238,6 +245,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
   if (process.kind == ProcessKind::publisher && serves(rig_.config)) return true;
   if (process.kind == ProcessKind::cluster) return true;
+  if (process.kind == ProcessKind::link) return rig_.phase == RunPhase::running && links_.any();
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 
@@ -248,6 +256,7 @@ bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
     lifecycle_.on_master_death(process.id);
     roster_.isolate_cameras_of(process);
   }
+  if (process.kind == ProcessKind::link) links_.on_death();
   if (process.kind == ProcessKind::worker) {
     moves_.on_worker_death(process.number);
     lifecycle_.on_worker_death(process.number);

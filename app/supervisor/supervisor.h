@@ -100,7 +100,9 @@ class Supervisor {
                                   [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                                     changes_.answer(asker, request, [&] { return answer; });
                                   }};
-  MessageRouter messages_{rig_, processes_, lifecycle_, rings_, roster_, changes_, moves_, cluster_, cluster_control_};
+  MosaicLinks links_{rig_, processes_, setup_, rings_, cluster_, cluster_control_};
+  MessageRouter messages_{rig_,     processes_, lifecycle_, rings_,           roster_,
+                          changes_, moves_,     cluster_,   cluster_control_, links_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
 

@@ -46,7 +46,7 @@ class ClusterSeen : public testing::Test {
     api_ = std::make_unique<DescribedApi>(port(), *token());
     ASSERT_TRUE(eventually([&] {
       const json cluster = get();
-      return cluster.is_object() && cluster["nodes"].size() == 2 && cluster["cameras"].size() == 2;
+      return cluster.is_object() && cluster["nodes"].size() == 2 && cluster["cameras"].size() == 3;
     })) << east_->log();
   }
 
@@ -55,10 +55,11 @@ class ClusterSeen : public testing::Test {
            "\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
            "  dock: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
            "  gate: {source: \"test://pattern?width=160&height=120&rate=5\"}\n"
+           "mosaics: {wall: {cameras: [dock, gate], width: 160, height: 120, rate: 5, across_nodes: true}}\n"
            "cluster: {name: hall, etcd: ['" +
            etcd_->servers().urls[0] + "'], node: " + node +
            ", address: '127.0.0.1:" + std::to_string(node == "east" ? doors_.first : doors_.second) +
-           "', labels: {hall: 2}}\n";
+           "', labels: {hall: 2}, links: {encrypt: false}}\n";
   }
   std::unique_ptr<RigRun> start(const std::string& node, const std::string& http) const {
     RigOptions options;
@@ -72,6 +73,7 @@ class ClusterSeen : public testing::Test {
   [[nodiscard]] std::string node_of(const std::string& camera) const { return get()["cameras"][camera]["node"]; }
   [[nodiscard]] std::string metrics() const { return ask(port(), "GET /metrics").body; }
   void expect_west_is_ahead();
+  void expect_a_link(Metrics& seen);
   [[nodiscard]] std::string rig_status() const {
     const std::string token = east_->file("state/token-" + std::to_string(http_)).string();
     return ask({"status", "--url", "http://127.0.0.1:" + std::to_string(http_), "--token-file", token}).output;
@@ -122,14 +124,32 @@ void ClusterSeen::expect_west_is_ahead() {
   EXPECT_THAT(rig_status(), HasSubstr("; the clock of node 'west' is "));
 }
 
+// Of the mosaic's cameras, one is not where it is.
+void ClusterSeen::expect_a_link(Metrics& seen) {
+  json links;
+  ASSERT_TRUE(eventually([&] {
+    links = api_->call("GET", "/cluster").at("links");
+    return links.size() == 1 && links[0].at("delivered") > 0;
+  })) << links
+      << east_->log() << west_->log();
+  EXPECT_EQ(links[0].at("peer"), "west");
+  EXPECT_EQ(links[0].at("encrypted"), false);
+  const std::string text = metrics();
+  EXPECT_THAT(text, HasSubstr("campipe_cluster_link_frames_total{"));
+  see_metrics(text, seen);
+}
+
 // All in one run of rigs, which takes seconds to come up.
 TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   api_->call("POST", "/cluster/move", "", R"({"camera": "dock", "node": "west"})");
+  api_->call("POST", "/cluster/move", "", R"({"camera": "gate", "node": "east"})");
   EXPECT_TRUE(eventually([&] { return node_of("dock") == "west" && get()["cameras"]["dock"]["wanted"] == "west"; }));
+  Metrics seen;
+  expect_a_link(seen);
   EXPECT_EQ(api_->call("POST", "/cluster/move", "", R"({"camera": "dock"})").at("node"), nullptr);
   EXPECT_TRUE(eventually([&] { return get()["cameras"]["dock"]["wanted"] == ""; }));
   EXPECT_EQ(api_->call("POST", "/cluster/drain", "", R"({"node": "west"})").at("draining"), true);
-  EXPECT_TRUE(eventually([&] { return node_of("dock") == "east" && node_of("gate") == "east"; }));
+  EXPECT_TRUE(eventually([&] { return node_of("dock") == "east" && node_of("wall") == "east"; }));
 
   // The same as the command, of the same keys.
   EXPECT_TRUE(eventually([&] {
@@ -139,6 +159,7 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
     command_says["etcd"].erase("full");  // which a node does not ask all the time
     EXPECT_EQ(api_says["etcd"].at("full"), nullptr);
     api_says["etcd"].erase("full");
+    api_says.erase("links");
     api_says.erase("clock_tolerance_s");  // and what etcd does not know
     for (json& node : api_says["nodes"]) node.erase("clock");
     return command_says == api_says;
@@ -153,12 +174,11 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   is_refused_as("/cluster/drain", R"({"node": "north"})", 404, {"drain", "north"});
   is_refused_as("/cluster/move", R"({"camera": "yard", "node": "west"})", 404, {"move", "yard", "west"});
   is_refused_as("/cluster/move", R"({"camera": "dock", "node": "north"})", 409, {"move", "dock", "north"});
-  EXPECT_THAT(rig_status(), HasSubstr("node east of cluster hall: 2 of 2 nodes here, 2 cameras, "));
+  EXPECT_THAT(rig_status(), HasSubstr("node east of cluster hall: 2 of 2 nodes here, 3 cameras, "));
 
-  Metrics seen;
   const std::string text = metrics();
   see_metrics(text, seen);
-  EXPECT_THAT(text, HasSubstr("campipe_cluster_cameras{node=\"east\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("campipe_cluster_cameras{node=\"east\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("campipe_cluster_nodes{node=\"east\",state=\"draining\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("campipe_cluster_etcd_up{node=\"east\"} 1\n"));
   for (const auto& [name, metric] : seen) EXPECT_TRUE(metric.labels.contains("node")) << name;

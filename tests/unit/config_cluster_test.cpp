@@ -35,7 +35,8 @@ TEST_F(ClusterConfigTest, KeysAreRead) {
   const LoadedConfig loaded =
       load(with_cluster("name: hall, etcd: ['https://10.0.0.1:2379', 'https://etcd-2.lan:2379/', 'http://[::1]:2379'], "
                         "node: '${CAMPIPE_TEST_NODE}', address: '10.0.0.1:8443', labels: {floor: 2, side: north}, "
-                        "tls: {ca: one.pem, certificate: one.pem, key: one.key}, on_etcd_missing: run"));
+                        "tls: {ca: one.pem, certificate: one.pem, key: one.key}, on_etcd_missing: run, "
+                        "links: {encrypt: false, ports: 7000-7099}"));
   EXPECT_EQ(formatted(loaded), Strings());
   const ClusterConfig expected{"hall",
                                {"https://10.0.0.1:2379", "https://etcd-2.lan:2379/", "http://[::1]:2379"},
@@ -43,7 +44,8 @@ TEST_F(ClusterConfigTest, KeysAreRead) {
                                "10.0.0.1:8443",
                                {{"floor", "2"}, {"side", "north"}},
                                ClusterTlsConfig{"one.pem", "one.pem", "one.key"},
-                               OnEtcdMissing::run};
+                               OnEtcdMissing::run,
+                               {.encrypt = false, .ports = "7000-7099"}};
   EXPECT_EQ(loaded.rig.cluster, expected);
   EXPECT_EQ(loaded.rig.cameras.at(0).on_partition, OnPartition::stop);
 }
@@ -184,6 +186,15 @@ TEST_F(ClusterConfigTest, LabelsAreNamesAndTexts) {
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a b: 1}"), ElementsAre(HasSubstr("a label's name has")));
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a: [1]}"),
               ElementsAre(HasSubstr("cluster.labels.a: expected a text")));
+}
+
+TEST_F(ClusterConfigTest, PortsOfLinksAreARange) {
+  for (const std::string bad : {"7000", "7000-", "-7099", "0-9", "7099-7000", "7000-70000", "7000 - 7099"}) {
+    EXPECT_THAT(wrong(on_this_machine + ", links: {ports: '" + bad + "'}"),
+                ElementsAre(HasSubstr("cluster.links.ports: expected FIRST-LAST, ports from 1 to 65535")))
+        << bad;
+  }
+  EXPECT_EQ(wrong(on_this_machine + ", links: {ports: 7000-7000}"), Strings());
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ CameraConfig full_camera() {
   camera.use_absolute_timestamp = false;
   camera.for_browsers = true;
   camera.enabled = false;
-  camera.mosaic = MosaicConfig{1280, 720, 12.5, false, {1, 2, 3}, {{"gate", {2, 4, 640, 360}}}};
+  camera.mosaic = MosaicConfig{1280, 720, 12.5, false, {1, 2, 3}, {{"gate", {2, 4, 640, 360}}}, true};
   camera.group =
       GroupConfig{"stereo", 12.5, std::chrono::milliseconds(3), std::chrono::milliseconds(40), OnMissing::drop};
   return camera;
@@ -96,7 +96,8 @@ TEST(RigJson, ItsClusterComesBackEqual) {
                               "10.0.0.1:8443",
                               {{"floor", "2"}},
                               ClusterTlsConfig{"ca.pem", "one.pem", "one.key"},
-                              OnEtcdMissing::run};
+                              OnEtcdMissing::run,
+                              {.encrypt = false, .ports = "7000-7099"}};
   EXPECT_EQ(rig_from_json(nlohmann::json::parse(to_json(rig).dump())).cluster, rig.cluster);
   EXPECT_EQ(rig_from_json(to_json(RigConfig())).cluster, std::nullopt);
 }

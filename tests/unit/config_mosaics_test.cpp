@@ -56,6 +56,7 @@ TEST_F(ConfigMosaics, HaveKeysOfTheirOwn) {
                    "background: [10, 20, 30]")
                 .mosaic,
             expected);
+  EXPECT_TRUE(mosaic("across_nodes: true").mosaic->across_nodes);
   expected = {};
   expected.cells = {{"hall", {0, 0, 1920, 1080}}, {"gate", {1280, 720, 640, 360}}};
   EXPECT_EQ(mosaic("layout: [[hall, 0, 0, 1920, 1080], [gate, 1280, 720, 640, 360]]").mosaic, expected);

@@ -201,6 +201,9 @@ std::string file_with(const std::string& section, const std::string& key, const 
     return cameras + "cluster: {name: a, etcd: ['http://[::1]:1'], address: 'a:1', tls: {" +
            but({{"ca", "a"}, {"certificate", "a"}, {"key", "a"}}, key) + pair + "}}\n";
   }
+  if (section == "links of the cluster") {
+    return cameras + "cluster: {name: a, etcd: ['http://[::1]:1'], address: 'a:1', links: {" + pair + "}}\n";
+  }
   if (section == "tls of the servers") {
     return cameras + "tls: {" + (key == "key" ? "certificate" : "key") + ": a, " + pair + "}\n";
   }

@@ -60,7 +60,7 @@ const std::vector<Folder>& rooms() {
                                           {"master", {"rings", "control", "config"}},
                                           {"worker", {"rings", "control", "config"}},
                                           {"publisher", {"rings", "control", "config"}},
-                                          {"link", {"rings", "config"}},
+                                          {"link", {"rings", "control", "config"}},
                                           {"cluster", {"placement", "control", "config"}},
                                           {"mpi", {"cluster", "placement", "config"}},
                                           {"commands", {"control", "config"}}};

@@ -43,6 +43,7 @@ nlohmann::json some_status() {
 nlohmann::json status_of_a_node() {
   nlohmann::json status = some_status();
   status["cluster"] = write_json(some_cluster());
+  status["cluster"]["links"] = some_links();
   status["cluster"]["nodes"]["west"]["clock"] = {{"offset_s", -0.25}, {"bound_s", 0.001}};
   return status;
 }
@@ -149,6 +150,10 @@ TEST_F(MetricsTest, ANodeSaysItsNameEverywhereAndHowItsClusterIs) {
            "campipe_cluster_etcd_up{node=\"east\"} 1\n",
            "campipe_cluster_plans{node=\"east\"} 1\n",
            "campipe_cluster_clock_offset_seconds{node=\"east\",peer=\"west\"} -0.25\n",
+           "campipe_cluster_link_connected{node=\"east\",mosaic=\"lane\",camera=\"gate\",peer=\"west\",direction="
+           "\"receives\"} 1\n",
+           "direction=\"receives\",result=\"delivered\"} 100\n",
+           "direction=\"receives\",result=\"lost\"} 1\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

@@ -126,6 +126,10 @@ TEST(MosaicUnits, AreMosaicsWithWhatTheyShow) {
   EXPECT_FALSE(mosaic_units(cameras).contains("c4"));
   cameras.back().enabled = false;
   EXPECT_EQ(mosaic_units(cameras).at("c3"), "c2");
+  for (CameraConfig& camera : cameras) {
+    if (camera.mosaic) camera.mosaic->across_nodes = true;
+  }
+  EXPECT_THAT(mosaic_units(cameras), IsEmpty()) << "each goes where it is best off";
 }
 
 }  // namespace

@@ -259,7 +259,8 @@ TEST(RigPage, HasAPageForEachMaster) {
     ids.insert(master_process_of(master));
   }
   EXPECT_FALSE(is_master(cluster_process));
-  ids.insert(cluster_process);
+  EXPECT_FALSE(is_master(link_process));
+  ids.insert({cluster_process, link_process});
   EXPECT_EQ(ids.size(), max_processes) << "each has an id of its own";
   EXPECT_FALSE(is_master(worker_process(max_workers - 1)));
   RigPage page = RigPage::create(2, max_workers);

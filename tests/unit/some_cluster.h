@@ -26,10 +26,28 @@ inline ClusterState some_cluster() {
   return state;
 }
 
+// That east receives from west.
+inline nlohmann::json some_links() {
+  return nlohmann::json::array({{{"mosaic", "lane"},
+                                 {"camera", "gate"},
+                                 {"peer", "west"},
+                                 {"direction", "receives"},
+                                 {"transport", "zeromq"},
+                                 {"encrypted", true},
+                                 {"connected", true},
+                                 {"connections", 1},
+                                 {"frames", 103},
+                                 {"delivered", 100},
+                                 {"dropped", 2},
+                                 {"lost", 1},
+                                 {"bytes", 2880000}}});
+}
+
 // As its status shows it, with what the servers know of the nodes' clocks.
 inline nlohmann::json shown_cluster() {
   nlohmann::json shown = write_json(some_cluster());
   shown["clock_tolerance_s"] = 1;
+  shown["links"] = some_links();
   shown["nodes"]["west"]["clock"] = {
       {"offset_s", 3.25}, {"bound_s", 0.001}, {"problem", "the clock of node 'west' is 3.250 s ahead"}};
   return shown;

@@ -96,6 +96,14 @@ void Servers::set_status(nlohmann::json status) {
   rig_.set_status(std::move(status));
 }
 
+void Servers::share_links(messages::ShareLinks shared) {
+  if (node_) node_->links.set(std::move(shared));
+}
+
+std::vector<messages::PeerLinks> Servers::take_peer_links() {
+  return node_ ? node_->links.tick() : std::vector<messages::PeerLinks>();
+}
+
 void Servers::on_answer(const messages::Answer& answer) { rig_.on_answer(answer); }
 
 void Servers::update(const ServerConfig& config) {
@@ -190,6 +198,7 @@ void Servers::start_door() {
     std::vector<HttpServer::Route> routes = api_.routes();
     std::erase_if(routes, [](const HttpServer::Route& route) { return route.anyone; });
     routes.push_back(clock_route());
+    routes.push_back(node.links.route());
     const auto open_rtsp = [this](const Identity& identity, const std::string& from) {
       return this->open_rtsp(identity, from);
     };

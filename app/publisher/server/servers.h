@@ -17,6 +17,7 @@
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/stream.h"
 #include "app/publisher/server/nodes/clocks.h"
+#include "app/publisher/server/nodes/links.h"
 #include "app/publisher/server/nodes/wall.h"
 #include "app/publisher/server/owner_token.h"
 #include "app/publisher/server/rtsp/server.h"
@@ -45,6 +46,10 @@ class Servers {
   void add_disabled(const ResolvedOutput& config) { api_.add(config); }
   void set_status(nlohmann::json status);
   void on_answer(const messages::Answer& answer);
+  // Of a node of a cluster: what the others are told of its links, and who is asked for theirs; what they have
+  // answered.
+  void share_links(messages::ShareLinks shared);
+  std::vector<messages::PeerLinks> take_peer_links();
   // Users may have changed, and what is in the certificates' files; addresses do not while the rig runs.
   void update(const ServerConfig& config);
   // To be called several times a second.
@@ -74,11 +79,13 @@ class Servers {
           nodes(of.tls.has_value()),
           wall(rig, nodes),
           clocks(nodes),
+          links(nodes),
           tls(of.tls ? std::optional<TlsFiles>(*of.tls) : std::nullopt) {}
     const ClusterConfig config;
     Nodes nodes;
     NodesWall wall;
     NodeClocks clocks;
+    NodeLinks links;
     ServedTls tls;
     Listener listener{"the other nodes' door"};
   };

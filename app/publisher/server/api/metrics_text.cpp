@@ -303,6 +303,27 @@ Labels labels_of_all(const json& status) {
   return {{"node", cluster->at("node").get<std::string>()}};
 }
 
+Labels labels_of_link(const json& link) {
+  Labels labels;
+  for (const char* label : {"mosaic", "camera", "peer", "direction"})
+    labels.emplace_back(label, link.at(label).get<std::string>());
+  return labels;
+}
+
+void add_links(Families& out, const json& links) {
+  for (const json& link : links) {
+    const Labels labels = labels_of_link(link);
+    out.gauge("campipe_cluster_link_connected", "1 while the other end of the link is there.", labels,
+              link.at("connected").get<bool>() ? 1 : 0);
+    for (const char* result : {"delivered", "dropped", "lost"}) {
+      out.counter("campipe_cluster_link_frames_total", "Frames of a link between nodes, by what became of them.",
+                  with(labels, "result", result), link.at(result).get<double>());
+    }
+    out.counter("campipe_cluster_link_bytes_total", "Bytes of a link's frames.", labels,
+                link.at("bytes").get<double>());
+  }
+}
+
 // As this node sees it: that all of them see the same is what an alert compares.
 void add_cluster(Families& out, const json& status) {
   const auto found = status.find("cluster");
@@ -330,6 +351,7 @@ void add_cluster(Families& out, const json& status) {
             static_cast<double>(std::ranges::count_if(cluster.at("cameras"), has_none)));
   out.gauge("campipe_cluster_etcd_up", "1 while etcd answers.", {}, cluster.at("etcd").at("up").get<bool>() ? 1 : 0);
   out.gauge("campipe_cluster_plans", "1 while this node plans.", {}, cluster.at("planner") == own ? 1 : 0);
+  add_links(out, cluster.at("links"));
 }
 
 }  // namespace

@@ -62,6 +62,13 @@ void hide_elsewhere(json& cluster, const Identity& identity) {
     if (identity.may(Permission::view, name)) seen[name] = std::move(camera);
   }
   cluster["cameras"] = std::move(seen);
+  json links = json::array();
+  for (json& link : cluster.at("links")) {
+    const bool sees = identity.may(Permission::view, link.at("mosaic").get<std::string>()) &&
+                      identity.may(Permission::view, link.at("camera").get<std::string>());
+    if (sees) links.push_back(std::move(link));
+  }
+  cluster["links"] = std::move(links);
 }
 
 bool sees_all(const json& cameras, const Identity& identity) {

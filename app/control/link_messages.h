@@ -1,0 +1,116 @@
+// Between the supervisor and the process that has the ends of links to other nodes (app/link/link_process.h), and what
+// nodes tell each other of them through their doors: messages as in app/control/messages.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/control/json_fields.h"
+#include "app/control/message_parts.h"
+#include "app/control/node_messages.h"
+
+namespace campipe::messages {
+
+// ---- To the link's process
+
+// The first one: this node's keys of links, in hexadecimal digits. They are the rig's, and the same after a restart.
+struct LinkIdentity {
+  static constexpr std::string_view type = "identity";
+  std::string public_key;
+  std::string secret_key;
+  static void fields(auto& m, auto&& f) { f("public_key", m.public_key), f("secret_key", m.secret_key); }
+};
+
+// Frames of the edge, whose rings follow (OfferFrameRing), are to be sent there. Sent again where the peer has come to
+// listen elsewhere.
+struct SendLink {
+  static constexpr std::string_view type = "send_link";
+  EdgeId edge;
+  std::string name;         // of the link, as both ends say it
+  std::string address;      // HOST:PORT of the peer
+  std::string peer_key;     // of its node
+  std::uint64_t taken = 0;  // frames that ends that died have taken out of rings
+  bool encrypted = true;
+  bool again = false;  // it goes on for one that died: what that has counted stays
+  static void fields(auto& m, auto&& f) {
+    f("edge", m.edge), f("name", m.name), f("address", m.address), f("peer_key", m.peer_key), f("taken", m.taken),
+        f("encrypted", m.encrypted), f("again", m.again);
+  }
+};
+
+// Frames of that link are to be received, into rings of the edge. Sent again where the peer is another one.
+struct ReceiveLink {
+  static constexpr std::string_view type = "receive_link";
+  EdgeId edge;
+  std::string name;
+  std::string host;         // where to listen,
+  unsigned first_port = 0;  // at a port from here on, 0: any,
+  unsigned last_port = 0;   // up to here
+  bool encrypted = true;
+  std::string peer_key;  // who may come
+  unsigned queue_size = 2;
+  std::uint64_t epoch = 1;  // of the first ring
+  std::uint64_t base = 0;   // frames of earlier epochs
+  bool again = false;       // as SendLink's
+  static void fields(auto& m, auto&& f) {
+    f("edge", m.edge), f("name", m.name), f("host", m.host), f("first_port", m.first_port), f("last_port", m.last_port),
+        f("encrypted", m.encrypted), f("peer_key", m.peer_key), f("queue_size", m.queue_size), f("epoch", m.epoch),
+        f("base", m.base), f("again", m.again);
+  }
+};
+
+// There is no such link any more.
+struct StopLink {
+  static constexpr std::string_view type = "stop_link";
+  EdgeId edge;
+  bool answer = false;  // with EdgeDone, when nothing of it is left
+  static void fields(auto& m, auto&& f) { f("edge", m.edge), f("answer", m.answer); }
+};
+
+// ---- From it
+
+// Of one that receives: it listens at that port.
+struct LinkListens {
+  static constexpr std::string_view type = "link_listens";
+  EdgeId edge;
+  unsigned port = 0;
+  static void fields(auto& m, auto&& f) { f("edge", m.edge), f("port", m.port); }
+};
+
+// ---- To and from the publisher, whose servers have the nodes' doors
+
+// What a node tells the others of its links.
+struct OfferedLinks {
+  struct Link {
+    std::string name;
+    unsigned port = 0;
+    static void fields(auto& m, auto&& f) { f("name", m.name), f("port", m.port); }
+    friend bool operator==(const Link&, const Link&) = default;
+  };
+  std::string key;          // public, in hexadecimal digits
+  bool encrypted = true;    // by the node's configuration
+  std::vector<Link> links;  // that it receives
+  static void fields(auto& m, auto&& f) { f("key", m.key), f("encrypted", m.encrypted), f("links", m.links); }
+  friend bool operator==(const OfferedLinks&, const OfferedLinks&) = default;
+};
+
+// What this node tells, and the nodes that are to be asked, every second.
+struct ShareLinks {
+  static constexpr std::string_view type = "share_links";
+  OfferedLinks own;
+  std::vector<std::string> ask;
+  static void fields(auto& m, auto&& f) { f("own", m.own), f("ask", m.ask); }
+  friend bool operator==(const ShareLinks&, const ShareLinks&) = default;
+};
+
+// What another node has answered, where that is news.
+struct PeerLinks {
+  static constexpr std::string_view type = "peer_links";
+  std::string peer;  // its name
+  OfferedLinks offered;
+  static void fields(auto& m, auto&& f) { f("peer", m.peer), f("offered", m.offered); }
+};
+
+}  // namespace campipe::messages

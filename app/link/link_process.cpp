@@ -1,0 +1,186 @@
+#include "app/link/link_process.h"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "app/control/child.h"
+#include "app/control/link_keys.h"
+#include "app/control/ring_descriptors.h"
+#include "app/link/link_thread.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+class LinkProcess {
+ public:
+  int run() {
+    return child_.run({[this](Message& message) { handle(message); }, [this] { leave(); }, [this] { return tick(); }});
+  }
+
+ private:
+  // What is to run there, and what runs: one that ends has to be over before the next one begins.
+  struct Place {
+    std::unique_ptr<LinkThread> thread;
+    std::optional<std::variant<messages::SendLink, messages::ReceiveLink>> wanted;
+    std::vector<LinkedRing> rings;  // of one that is wanted, and has not begun
+    bool stopped = false;           // what runs is to end,
+    bool answers = false;           // and then EdgeDone is due
+  };
+
+  void handle(Message& message) {
+    dispatch(messages::ToLink(), message, [this](auto& read, auto&... fds) { on(read, fds...); });
+  }
+
+  void on(const messages::LinkIdentity& identity);
+  void on(const messages::SendLink& link);
+  void on(const messages::ReceiveLink& link);
+  void on(const messages::StopLink& stop);
+  void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds);
+  void on(const messages::Leave&) { leave(); }
+
+  bool tick();
+  void leave();
+  void look_after(EdgeId edge, Place& place);
+  void begin(EdgeId edge, Place& place);
+  std::unique_ptr<LinkThread> make(EdgeId edge, const messages::SendLink& link);
+  std::unique_ptr<LinkThread> make(EdgeId edge, const messages::ReceiveLink& link);
+  template <typename Link>
+  [[nodiscard]] std::optional<LinkKeys> keys_for(const Link& link) const;
+  [[nodiscard]] LinkCounts& counts_for(EdgeId edge, bool again) const;
+
+  Child child_;
+  LinkKeys keys_;
+  std::map<EdgeId, Place> places_;
+  bool leaves_ = false;
+};
+
+LinkKeys::Key key_in(const std::string& digits) {
+  const auto key = link_key_from(digits);
+  if (!key) throw BadMessage("a key that is none");
+  return *key;
+}
+
+void LinkProcess::on(const messages::LinkIdentity& identity) {
+  keys_.public_key = key_in(identity.public_key);
+  keys_.secret_key = key_in(identity.secret_key);
+}
+
+template <typename Link>
+std::optional<LinkKeys> LinkProcess::keys_for(const Link& link) const {
+  if (!link.encrypted) return std::nullopt;
+  LinkKeys keys = keys_;
+  keys.peer = key_in(link.peer_key);
+  return keys;
+}
+
+LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
+  LinkBlock& block = child_.page().link(edge);
+  if (!again) new (&block) LinkBlock();
+  return block.counts;
+}
+
+void LinkProcess::on(const messages::SendLink& link) {
+  Place& place = places_[link.edge];
+  auto* const running = place.wanted ? nullptr : dynamic_cast<SendingThread*>(place.thread.get());
+  if (running != nullptr && running->name() == link.name && !place.stopped) return running->set_address(link.address);
+  if (place.thread) place.thread->leave();
+  place.wanted = link;
+  look_after(link.edge, place);
+}
+
+void LinkProcess::on(const messages::ReceiveLink& link) {
+  Place& place = places_[link.edge];
+  if (place.thread) place.thread->leave();
+  place.wanted = link;
+  look_after(link.edge, place);
+}
+
+void LinkProcess::on(const messages::StopLink& stop) {
+  const auto found = places_.find(stop.edge);
+  if (found == places_.end()) {
+    if (stop.answer) child_.send(messages::EdgeDone{{stop.edge}});
+    return;
+  }
+  Place& place = found->second;
+  place.wanted.reset();
+  place.rings.clear();
+  place.stopped = true;
+  place.answers = stop.answer;
+  if (place.thread) place.thread->leave();
+  look_after(stop.edge, place);
+}
+
+void LinkProcess::on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
+  const auto found = places_.find(offer.edge);
+  if (found == places_.end() || (found->second.stopped && !found->second.wanted)) return;  // it was stopped meanwhile
+  UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
+  LinkedRing ring{FrameRingMemory::open(std::move(fds.at(0)), std::move(pixels), FrameRingMemory::Role::reader),
+                  offer.reader, offer.frame_rate, offer.rotation};
+  Place& place = found->second;
+  if (place.wanted) return place.rings.push_back(std::move(ring));
+  if (auto* const sending = dynamic_cast<SendingThread*>(place.thread.get())) sending->add(ring);
+}
+
+bool LinkProcess::tick() {
+  for (auto at = places_.begin(); at != places_.end();) {
+    auto& [edge, place] = *at;
+    if (place.thread && place.thread->hangs()) fail_process("the thread of link " + place.thread->name() + " hangs");
+    look_after(edge, place);
+    at = place.thread || place.wanted ? std::next(at) : places_.erase(at);
+  }
+  return leaves_ && places_.empty();
+}
+
+void LinkProcess::look_after(EdgeId edge, Place& place) {
+  if (place.thread && place.thread->is_over()) place.thread.reset();
+  if (place.thread) return;
+  place.stopped = false;
+  if (std::exchange(place.answers, false)) child_.send(messages::EdgeDone{{edge}});
+  if (place.wanted) begin(edge, place);
+}
+
+void LinkProcess::begin(EdgeId edge, Place& place) {
+  const auto wanted = *std::exchange(place.wanted, std::nullopt);
+  place.thread = std::visit([&](const auto& link) { return make(edge, link); }, wanted);
+  if (auto* const sending = dynamic_cast<SendingThread*>(place.thread.get())) {
+    for (const LinkedRing& ring : place.rings) sending->add(ring);
+  }
+  place.rings.clear();
+}
+
+std::unique_ptr<LinkThread> LinkProcess::make(EdgeId edge, const messages::SendLink& link) {
+  return std::make_unique<SendingThread>(link, keys_for(link), counts_for(edge, link.again));
+}
+
+std::unique_ptr<LinkThread> LinkProcess::make(EdgeId edge, const messages::ReceiveLink& link) {
+  ReceivingThread::Events events;
+  events.on_listens = [this, edge](unsigned port) { child_.send(messages::LinkListens{edge, port}); };
+  events.on_ring = [this, edge](const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate, int rotation) {
+    child_.send(messages::FrameRing{edge, epoch, frame_rate, rotation, "", MemoryKind::host}, descriptors_of(ring));
+  };
+  events.on_faulty_reader = [this, edge] {
+    accuse(child_.page().edge_writer(edge, link_process).accusation, Accused::other_end);
+  };
+  return std::make_unique<ReceivingThread>(link, keys_for(link), counts_for(edge, link.again), std::move(events));
+}
+
+void LinkProcess::leave() {
+  leaves_ = true;
+  for (auto& [edge, place] : places_) {
+    place.wanted.reset();
+    if (place.thread) place.thread->leave();
+  }
+}
+
+}  // namespace
+
+int run_link() { return LinkProcess().run(); }
+
+}  // namespace campipe
