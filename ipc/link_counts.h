@@ -19,6 +19,7 @@ struct LinkCounts {
   std::atomic<std::uint64_t> settled;    // receiving: the number up to which all is published, dropped or lost
   std::atomic<std::uint64_t> bytes;      // of frames that were sent, or have come
   std::atomic<std::uint64_t> connections;
+  std::atomic<std::uint64_t> refused;    // peers that were cut off, or answered with a refusal, for what they sent
   std::atomic<std::uint32_t> connected;  // 1: the peer is there
 };
 

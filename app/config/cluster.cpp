@@ -180,6 +180,30 @@ std::optional<std::string> read_link_ports(const YamlNode& node, Report& report)
   return std::nullopt;
 }
 
+std::optional<std::vector<LinkTransport>> read_link_transports(const YamlNode& node, Report& report) {
+  const std::string* text = scalar_text(node);
+  if (text != nullptr && *text == "auto") return std::vector<LinkTransport>();
+  if (text != nullptr) {
+    refuse(node, "auto, or a list of zeromq, ucx", report);
+    return std::nullopt;
+  }
+  if (!is_list(node, report)) return std::nullopt;
+  if (node.children.empty())
+    report.at(node, "expected at least one of zeromq, ucx; `auto` leaves the choice to campipe");
+  std::vector<LinkTransport> transports;
+  for (const YamlNode& child : node.children) {
+    const auto transport = read_choice<LinkTransport>(child, report);
+    if (!transport) continue;
+    if (std::ranges::find(transports, *transport) != transports.end()) {
+      report.at(child, "the transport " + shown(child) + " is there twice");
+    } else {
+      transports.push_back(*transport);
+    }
+  }
+  if (transports.empty() || transports.size() != node.children.size()) return std::nullopt;
+  return transports;
+}
+
 std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report) {
   return read_file_name(node, "a file with the authority's certificates (PEM)", report);
 }

@@ -44,10 +44,14 @@ void describe_keys(Keys& keys, Of<ClusterTlsConfig>) {
            {.meaning = "its private key, not encrypted", .range = "a file (PEM)", .fallback = required});
 }
 
+// How frames go from node to node (app/link).
+enum class LinkTransport : std::uint8_t { zeromq, ucx };
+
 // Links, by which frames go from node to node.
 struct ClusterLinksConfig {
   bool encrypt = true;
-  std::string ports;  // "7000-7099"; empty: any
+  std::string ports;                      // "7000-7099"; empty: any
+  std::vector<LinkTransport> transports;  // the first that both nodes have; empty: campipe chooses
   friend bool operator==(const ClusterLinksConfig&, const ClusterLinksConfig&) = default;
 };
 
@@ -65,6 +69,16 @@ void describe_keys(Keys& keys, Of<ClusterLinksConfig>) {
                   "receives",
        .range = "`FIRST-LAST`, such as `7000-7099`",
        .fallback = "any free ports"});
+  keys.key(
+      "transports", &L::transports,
+      ParsedKey{read_link_transports, "list or choice",
+                R"({"anyOf": [{"enum": ["auto"]}, {"type": "array", "minItems": 1, "maxItems": 2, "uniqueItems": true,
+                         "items": {"enum": ["zeromq", "ucx"]}}, {"type": "string", "pattern": "\\$\\{"}]})"},
+      {.meaning = "what links to this node may use, the best first; of those the first that the other node has is "
+                  "taken. `ucx` does not encrypt. `auto`: `ucx` where both nodes have RDMA and `encrypt` is "
+                  "`false`, else `zeromq`",
+       .range = "`auto`, or a list of `zeromq`, `ucx`",
+       .fallback = "`auto`"});
 }
 
 struct ClusterConfig {

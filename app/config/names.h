@@ -67,6 +67,9 @@ template <>
 inline constexpr std::array choices<OnEtcdMissing>{Choice<OnEtcdMissing>{"wait", OnEtcdMissing::wait},
                                                    Choice<OnEtcdMissing>{"run", OnEtcdMissing::run}};
 template <>
+inline constexpr std::array choices<LinkTransport>{Choice<LinkTransport>{"zeromq", LinkTransport::zeromq},
+                                                   Choice<LinkTransport>{"ucx", LinkTransport::ucx}};
+template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
 template <>
 inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},

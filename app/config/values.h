@@ -20,6 +20,7 @@ namespace campipe {
 struct Rgb;
 enum class DropPolicy : std::uint8_t;
 enum class Mps : std::uint8_t;
+enum class LinkTransport : std::uint8_t;
 
 using Gop = std::variant<int, std::chrono::nanoseconds>;
 using EncoderOptions = std::vector<std::pair<std::string, std::string>>;
@@ -63,6 +64,7 @@ std::optional<std::vector<std::string>> read_etcd_urls(const YamlNode& node, Rep
 std::optional<std::string> read_node_address(const YamlNode& node, Report& report);
 std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNode& node, Report& report);
 std::optional<std::string> read_link_ports(const YamlNode& node, Report& report);
+std::optional<std::vector<LinkTransport>> read_link_transports(const YamlNode& node, Report& report);
 std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report);
 // mosaic.cpp
 std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);

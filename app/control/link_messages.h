@@ -7,9 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/cluster_config.h"
 #include "app/control/json_fields.h"
 #include "app/control/message_parts.h"
 #include "app/control/node_messages.h"
+
+namespace campipe {
+template <>
+struct LastOf<LinkTransport> : std::integral_constant<LinkTransport, LinkTransport::ucx> {};
+}  // namespace campipe
 
 namespace campipe::messages {
 
@@ -33,10 +39,11 @@ struct SendLink {
   std::string peer_key;     // of its node
   std::uint64_t taken = 0;  // frames that ends that died have taken out of rings
   bool encrypted = true;
+  LinkTransport transport = LinkTransport::zeromq;
   bool again = false;  // it goes on for one that died: what that has counted stays
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("address", m.address), f("peer_key", m.peer_key), f("taken", m.taken),
-        f("encrypted", m.encrypted), f("again", m.again);
+        f("encrypted", m.encrypted), f("transport", m.transport), f("again", m.again);
   }
 };
 
@@ -49,6 +56,7 @@ struct ReceiveLink {
   unsigned first_port = 0;  // at a port from here on, 0: any,
   unsigned last_port = 0;   // up to here
   bool encrypted = true;
+  LinkTransport transport = LinkTransport::zeromq;
   std::string peer_key;  // who may come
   unsigned queue_size = 2;
   std::uint64_t epoch = 1;  // of the first ring
@@ -56,8 +64,8 @@ struct ReceiveLink {
   bool again = false;       // as SendLink's
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("host", m.host), f("first_port", m.first_port), f("last_port", m.last_port),
-        f("encrypted", m.encrypted), f("peer_key", m.peer_key), f("queue_size", m.queue_size), f("epoch", m.epoch),
-        f("base", m.base), f("again", m.again);
+        f("encrypted", m.encrypted), f("transport", m.transport), f("peer_key", m.peer_key),
+        f("queue_size", m.queue_size), f("epoch", m.epoch), f("base", m.base), f("again", m.again);
   }
 };
 
@@ -70,6 +78,18 @@ struct StopLink {
 };
 
 // ---- From it
+
+// What its machine has, the best first: always ZeroMQ.
+struct LinkTransports {
+  static constexpr std::string_view type = "link_transports";
+  std::vector<LinkTransport> usable;
+  bool rdma = false;           // UCX has an RDMA device
+  std::string problem_of_ucx;  // why there is none; empty: there is
+  static void fields(auto& m, auto&& f) {
+    f("usable", m.usable), f("rdma", m.rdma), f("problem_of_ucx", m.problem_of_ucx);
+  }
+  friend bool operator==(const LinkTransports&, const LinkTransports&) = default;
+};
 
 // Of one that receives: it listens at that port.
 struct LinkListens {
@@ -86,13 +106,18 @@ struct OfferedLinks {
   struct Link {
     std::string name;
     unsigned port = 0;
-    static void fields(auto& m, auto&& f) { f("name", m.name), f("port", m.port); }
+    LinkTransport transport = LinkTransport::zeromq;
+    static void fields(auto& m, auto&& f) { f("name", m.name), f("port", m.port), f("transport", m.transport); }
     friend bool operator==(const Link&, const Link&) = default;
   };
-  std::string key;          // public, in hexadecimal digits
-  bool encrypted = true;    // by the node's configuration
-  std::vector<Link> links;  // that it receives
-  static void fields(auto& m, auto&& f) { f("key", m.key), f("encrypted", m.encrypted), f("links", m.links); }
+  std::string key;                        // public, in hexadecimal digits
+  bool encrypted = true;                  // by the node's configuration
+  std::vector<LinkTransport> transports;  // that it may use; empty: it does not know yet
+  bool rdma = false;                      // UCX has an RDMA device there
+  std::vector<Link> links;                // that it receives
+  static void fields(auto& m, auto&& f) {
+    f("key", m.key), f("encrypted", m.encrypted), f("transports", m.transports), f("rdma", m.rdma), f("links", m.links);
+  }
   friend bool operator==(const OfferedLinks&, const OfferedLinks&) = default;
 };
 

@@ -381,7 +381,7 @@ using FromWorker =
 // ---- To and from the process of links (app/control/link_messages.h)
 
 using ToLink = MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink, OfferFrameRing, Leave>;
-using FromLink = MessageList<FrameRing, EdgeDone, LinkListens>;
+using FromLink = MessageList<FrameRing, EdgeDone, LinkListens, LinkTransports>;
 
 // ---- From the publisher
 

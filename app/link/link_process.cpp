@@ -13,6 +13,8 @@
 #include "app/control/link_keys.h"
 #include "app/control/ring_descriptors.h"
 #include "app/link/link_thread.h"
+#include "app/link/network_devices.h"
+#include "app/link/ucx_wire.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -61,6 +63,17 @@ class LinkProcess {
   bool leaves_ = false;
 };
 
+// The best first: UCX is no better than ZeroMQ where it has no RDMA (docs/decisions/0020).
+messages::LinkTransports usable_transports() {
+  messages::LinkTransports transports;
+  transports.problem_of_ucx = why_no_ucx();
+  const bool has_ucx = transports.problem_of_ucx.empty();
+  transports.rdma = has_ucx && !rdma_ports().empty();
+  if (has_ucx) transports.usable.push_back(LinkTransport::ucx);
+  transports.usable.push_back(LinkTransport::zeromq);
+  return transports;
+}
+
 LinkKeys::Key key_in(const std::string& digits) {
   const auto key = link_key_from(digits);
   if (!key) throw BadMessage("a key that is none");
@@ -70,6 +83,7 @@ LinkKeys::Key key_in(const std::string& digits) {
 void LinkProcess::on(const messages::LinkIdentity& identity) {
   keys_.public_key = key_in(identity.public_key);
   keys_.secret_key = key_in(identity.secret_key);
+  child_.send(usable_transports());
 }
 
 template <typename Link>
@@ -89,7 +103,8 @@ LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
 void LinkProcess::on(const messages::SendLink& link) {
   Place& place = places_[link.edge];
   auto* const running = place.wanted ? nullptr : dynamic_cast<SendingThread*>(place.thread.get());
-  if (running != nullptr && running->name() == link.name && !place.stopped) return running->set_address(link.address);
+  if (running != nullptr && running->name() == link.name && !place.stopped)
+    return running->set_peer(link.address, link.transport);
   if (place.thread) place.thread->leave();
   place.wanted = link;
   look_after(link.edge, place);

@@ -43,7 +43,7 @@ void LinkThread::join() {
 }
 
 SendingThread::SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts)
-    : LinkThread(link.name), peer_(std::make_shared<PeerAddress>(link.address)) {
+    : LinkThread(link.name), peer_(std::make_shared<SharedPeer>(PeerPlace{link.address, link.transport})) {
   SendingEnd::Rules rules;
   rules.name = link.name;
   rules.taken = link.taken;
@@ -114,7 +114,7 @@ std::unique_ptr<LinkWire> ReceivingThread::listen() {
   const std::string host = find_host();
   for (unsigned port = link_.first_port; !leaves_; ++port) {
     try {
-      return make_zeromq_wire({.address = host + ":" + std::to_string(port), .listens = true, .keys = keys_});
+      return make_wire({host + ":" + std::to_string(port), link_.transport}, true, keys_);
     } catch (const Error&) {
       if (port >= link_.last_port) throw;  // else the next one may be free
     }

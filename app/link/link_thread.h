@@ -50,11 +50,11 @@ class SendingThread final : public LinkThread {
   SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts);
   ~SendingThread() override;
   void leave() override { end_->abandon(); }
-  void set_address(const std::string& address) { peer_->set(address); }
+  void set_peer(const std::string& address, LinkTransport transport) { peer_->set({address, transport}); }
   void add(const LinkedRing& ring) { end_->add(ring); }
 
  private:
-  std::shared_ptr<PeerAddress> peer_;
+  std::shared_ptr<SharedPeer> peer_;
   std::unique_ptr<SendingEnd> end_;
 };
 

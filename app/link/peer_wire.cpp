@@ -1,22 +1,25 @@
 #include "app/link/peer_wire.h"
 
+#include "app/link/ucx_wire.h"
+#include "core/error.h"
+
 namespace campipe {
 namespace {
 
 class PeerWire final : public LinkWire {
  public:
-  PeerWire(std::shared_ptr<const PeerAddress> peer, std::optional<LinkKeys> keys)
+  PeerWire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys)
       : peer_(std::move(peer)), keys_(keys) {}
 
   [[nodiscard]] bool listens() const override { return false; }
-  [[nodiscard]] std::string address() const override { return peer_->get(); }
+  [[nodiscard]] std::string address() const override { return peer_->get().address; }
 
   void open() override {
-    const std::string address = peer_->get();
-    if (!wire_ || address != address_) {
+    PeerPlace place = peer_->get();
+    if (!wire_ || place != place_) {
       wire_.reset();
-      wire_ = make_zeromq_wire({.address = address, .keys = keys_});
-      address_ = address;
+      wire_ = make_wire(place, false, keys_);
+      place_ = std::move(place);
     }
     wire_->open();
   }
@@ -29,15 +32,22 @@ class PeerWire final : public LinkWire {
   }
 
  private:
-  const std::shared_ptr<const PeerAddress> peer_;
+  const std::shared_ptr<const SharedPeer> peer_;
   const std::optional<LinkKeys> keys_;
   std::unique_ptr<LinkWire> wire_;
-  std::string address_;  // of wire_
+  PeerPlace place_;  // of wire_
 };
 
 }  // namespace
 
-std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const PeerAddress> peer, std::optional<LinkKeys> keys) {
+std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const std::optional<LinkKeys>& keys) {
+  if (place.transport == LinkTransport::zeromq)
+    return make_zeromq_wire({.address = place.address, .listens = listens, .keys = keys});
+  if (keys) throw Error("UCX does not encrypt: use ZeroMQ, or turn off encryption at both ends");
+  return make_ucx_wire({.address = place.address, .listens = listens});
+}
+
+std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys) {
   return std::make_unique<PeerWire>(std::move(peer), keys);
 }
 

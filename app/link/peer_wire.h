@@ -1,5 +1,5 @@
-// The wire of an end that connects to a peer that may come to listen elsewhere, as one that was restarted does: where
-// it is counts each time that the wire is opened.
+// The wire of an end, by the transport that was chosen for it; and of one that connects to a peer that may come to
+// listen elsewhere, as one that was restarted does: where it is counts each time that the wire is opened.
 #pragma once
 
 #include <memory>
@@ -8,29 +8,38 @@
 #include <string>
 #include <utility>
 
+#include "app/config/cluster_config.h"
 #include "app/link/zeromq_wire.h"
 
 namespace campipe {
 
-// Where the peer listens: "192.0.2.1:7000". Thread-safe.
-class PeerAddress {
+// Where an end listens, and by what: "192.0.2.1:7000".
+struct PeerPlace {
+  std::string address;
+  LinkTransport transport = LinkTransport::zeromq;
+  friend bool operator==(const PeerPlace&, const PeerPlace&) = default;
+};
+
+// Thread-safe.
+class SharedPeer {
  public:
-  explicit PeerAddress(std::string address) : address_(std::move(address)) {}
-  void set(std::string address) {
+  explicit SharedPeer(PeerPlace place) : place_(std::move(place)) {}
+  void set(PeerPlace place) {
     const std::lock_guard lock(mutex_);
-    address_ = std::move(address);
+    place_ = std::move(place);
   }
-  [[nodiscard]] std::string get() const {
+  [[nodiscard]] PeerPlace get() const {
     const std::lock_guard lock(mutex_);
-    return address_;
+    return place_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string address_;
+  PeerPlace place_;
 };
 
-// `keys`: none: no encryption.
-std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const PeerAddress> peer, std::optional<LinkKeys> keys);
+// `keys`: none: no encryption. Throws Error as make_zeromq_wire() and make_ucx_wire(), and for UCX with keys.
+std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const std::optional<LinkKeys>& keys);
+std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys);
 
 }  // namespace campipe

@@ -31,7 +31,7 @@ ReceivingEnd::ReceivingEnd(std::unique_ptr<LinkWire> wire, Rules rules, Events e
       received_(rules_.settled),
       settled_(rules_.settled),
       answered_(rules_.settled),
-      session_(std::move(wire), rules_.name, rules_.timing, *this) {}
+      session_(std::move(wire), rules_.name, rules_.timing, *this, counts_.refused) {}
 
 ReceivingEnd::~ReceivingEnd() { close_ring(); }
 

@@ -60,8 +60,6 @@ class ReceivingEnd final : private LinkSession::Owner {
   ReceivingEnd& operator=(const ReceivingEnd&) = delete;
 
   [[nodiscard]] const LinkCounts& counts() const { return counts_; }
-  // Peers that were refused or cut off for what they sent. Any thread may look.
-  [[nodiscard]] std::uint64_t refused() const { return session_.refused(); }
   // Until the peer has sent its last frame and that is published, or it has to leave.
   void run();
 

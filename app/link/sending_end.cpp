@@ -43,7 +43,7 @@ SendingEnd::SendingEnd(std::unique_ptr<LinkWire> wire, Rules rules)
       taken_(rules_.taken),
       sent_(rules_.taken),
       settled_(std::min(rules_.settled.value_or(rules_.taken), rules_.taken)),
-      session_(std::move(wire), rules_.name, rules_.timing, *this) {
+      session_(std::move(wire), rules_.name, rules_.timing, *this, counts_.refused) {
   if (rules_.counts != nullptr) counts_.taken = rules_.taken;
 }
 

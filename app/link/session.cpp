@@ -11,8 +11,14 @@ namespace campipe {
 
 using std::chrono::milliseconds;
 
-LinkSession::LinkSession(std::unique_ptr<LinkWire> wire, std::string name, LinkTiming timing, Owner& owner)
-    : wire_(std::move(wire)), name_(std::move(name)), timing_(timing), owner_(owner), pause_(timing.shortest_pause) {}
+LinkSession::LinkSession(std::unique_ptr<LinkWire> wire, std::string name, LinkTiming timing, Owner& owner,
+                         std::atomic<std::uint64_t>& refused)
+    : wire_(std::move(wire)),
+      name_(std::move(name)),
+      timing_(timing),
+      owner_(owner),
+      pause_(timing.shortest_pause),
+      refused_(refused) {}
 
 // Before the owner goes, who has the memory that bodies arrive in.
 LinkSession::~LinkSession() { wire_->close(); }

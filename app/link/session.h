@@ -49,7 +49,8 @@ class LinkSession {
   enum class Event : std::uint8_t { none, opened, message, lost };
 
   // `name`: of what is linked, and for the log.
-  LinkSession(std::unique_ptr<LinkWire> wire, std::string name, LinkTiming timing, Owner& owner);
+  LinkSession(std::unique_ptr<LinkWire> wire, std::string name, LinkTiming timing, Owner& owner,
+              std::atomic<std::uint64_t>& refused);
   ~LinkSession();
   LinkSession(const LinkSession&) = delete;
   LinkSession& operator=(const LinkSession&) = delete;
@@ -71,8 +72,6 @@ class LinkSession {
   // Valid until the next poll().
   [[nodiscard]] const link::Message& message() const { return *message_; }
   [[nodiscard]] std::string address() const { return wire_->address(); }
-  // Peers that were cut off for what they sent, or answered with a refusal. Any thread may look.
-  [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
   // away: the next attempt is due at due_. greeting: the peer's hello is awaited. over: end() was called.
@@ -114,9 +113,9 @@ class LinkSession {
   std::minstd_rand random_{std::random_device{}()};
   link::Hello hello_;
   std::optional<link::Message> message_;
-  std::vector<std::uint8_t> head_;  // kept, so that nothing is allocated for each
-  std::atomic<std::uint64_t> refused_{0};
-  std::string logged_;  // the newest trouble: it is logged once
+  std::vector<std::uint8_t> head_;       // kept, so that nothing is allocated for each
+  std::atomic<std::uint64_t>& refused_;  // LinkCounts::refused
+  std::string logged_;                   // the newest trouble: it is logged once
 };
 
 }  // namespace campipe

@@ -177,6 +177,7 @@ struct EdgeLink {
   bool told = false;     // the process of links has been sent it,
   bool again = false;    // and one before that, which died
   unsigned port = 0;     // sending: where the peer listens; receiving: where this end does, 0: not yet
+  LinkTransport transport = LinkTransport::zeromq;
 };
 // The reader of a link's edge that sends: no node here.
 inline constexpr NodeId no_node{~0U};

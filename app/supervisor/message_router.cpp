@@ -86,7 +86,7 @@ template <typename M, typename... Descriptors>
 void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds) {
   if constexpr (requires { read.request; }) {
     on_request(by, read);
-  } else if constexpr (std::is_same_v<M, messages::PeerLinks>) {
+  } else if constexpr (std::is_same_v<M, messages::PeerLinks> || std::is_same_v<M, messages::LinkTransports>) {
     links_.on(read);
   } else {
     const auto about = find(by, read);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/names.h"
 #include "app/control/link_keys.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/supervisor/mosaic_cells.h"
@@ -37,9 +38,13 @@ bool is_known_to_mosaic(const Camera& mosaic, const CameraEdge& edge) {
   return cell < mosaic.cells.size() && mosaic.cells[cell].edge == edge.id;
 }
 
-std::optional<unsigned> port_of(const messages::OfferedLinks& offered, const std::string& link) {
+const messages::OfferedLinks::Link* offered_as(const messages::OfferedLinks& offered, const std::string& link) {
   const auto found = std::ranges::find(offered.links, link, &messages::OfferedLinks::Link::name);
-  return found == offered.links.end() ? std::nullopt : std::optional(found->port);
+  return found == offered.links.end() ? nullptr : &*found;
+}
+
+bool has(const std::vector<LinkTransport>& transports, LinkTransport transport) {
+  return std::ranges::find(transports, transport) != transports.end();
 }
 
 }  // namespace
@@ -163,8 +168,8 @@ void MosaicLinks::add(const Wanted& link) {
 
 void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& offered) {
   Camera* const camera = rig_.cameras.find(link.camera);
-  const auto port = port_of(offered, link.link);
-  if (camera == nullptr || !port || camera->is_mosaic() || !may_be_shown(*camera)) return;
+  const auto* const its = offered_as(offered, link.link);
+  if (camera == nullptr || its == nullptr || camera->is_mosaic() || !may_be_shown(*camera)) return;
   const CameraNode& writer = camera->nodes.back();
   const MosaicConfig& mosaic = *link.mosaic->mosaic;
   CameraEdge edge;
@@ -178,7 +183,8 @@ void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& 
                        .peer = link.peer,
                        .peer_key = offered.key,
                        .sends = true,
-                       .port = *port};
+                       .port = its->port,
+                       .transport = its->transport};
   edge.rate = mosaic.rate;
   EdgeReader& seat = edge.readers.emplace_back();
   seat.node = no_node;
@@ -189,14 +195,16 @@ void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& 
 
 void MosaicLinks::add_receiving(const Wanted& link, const messages::OfferedLinks& offered) {
   Camera* const mosaic = rig_.cameras.find(link.mosaic->name);
-  if (mosaic == nullptr || !runs_as_mosaic(*mosaic) || mosaic->move) return;
+  const auto transport = transport_from(offered);
+  if (mosaic == nullptr || !runs_as_mosaic(*mosaic) || mosaic->move || !transport) return;
   CameraEdge edge;
   edge.cell = CellPlace{mosaic->id, link.cell};
   edge.link = EdgeLink{.name = link.link,
                        .mosaic = link.mosaic->name,
                        .camera = link.camera,
                        .peer = link.peer,
-                       .peer_key = offered.key};
+                       .peer_key = offered.key,
+                       .transport = *transport};
   EdgeReader& seat = edge.readers.emplace_back();
   seat.node = mosaic->nodes.front().id;
   seat.process = mosaic->nodes.front().process();
@@ -222,17 +230,20 @@ void MosaicLinks::tell_sending(Camera& camera, CameraEdge& edge, ManagedProcess&
   EdgeLink& link = *edge.link;
   EdgeReader& reader = edge.readers.front();
   const messages::OfferedLinks* const offered = offered_by(link.peer);
-  const auto port = offered != nullptr ? port_of(*offered, link.name) : std::nullopt;
-  const bool moved = port && *port != link.port;
+  const auto* const its = offered != nullptr ? offered_as(*offered, link.name) : nullptr;
+  const bool moved = its != nullptr && (its->port != link.port || its->transport != link.transport);
   const auto node = control_.seen().nodes.find(link.peer);
   if ((link.told && !moved) || reader.unsettled || node == control_.seen().nodes.end()) return;
-  if (port) link.port = *port;
+  if (its != nullptr) {
+    link.port = its->port;
+    link.transport = its->transport;
+  }
   const ReaderFrames frames = edge.frames_for(reader);
   const bool is_new = !std::exchange(link.told, true);
   told_[edge.id] = link.name;
-  processes_.send(process,
-                  messages::SendLink{edge.id, link.name, fmt::format("{}:{}", host_of(node->second.address), link.port),
-                                     link.peer_key, frames.meant - frames.recalled, encrypts(), link.again});
+  processes_.send(process, messages::SendLink{
+                               edge.id, link.name, fmt::format("{}:{}", host_of(node->second.address), link.port),
+                               link.peer_key, frames.meant - frames.recalled, encrypts(), link.transport, link.again});
   if (is_new) rings_.offer(camera, edge, reader);
 }
 
@@ -249,6 +260,7 @@ void MosaicLinks::tell_receiving(CameraEdge& edge, ManagedProcess& process) {
     message.last_port = ports->last;
   }
   message.encrypted = encrypts();
+  message.transport = link.transport;
   message.peer_key = link.peer_key;
   message.queue_size = edge.queue_size(rig_.cameras.find(edge.id)->config);
   message.epoch = edge.epoch + 1;
@@ -262,9 +274,11 @@ void MosaicLinks::share() {
   messages::ShareLinks shares;
   shares.own.key = public_key_;
   shares.own.encrypted = encrypts();
+  shares.own.transports = own_transports();
+  shares.own.rdma = transports_ && transports_->rdma;
   for_each_link([&](const Camera&, const CameraEdge& edge) {
     if (edge.is_received() && edge.link->port != 0 && !edge.ending)
-      shares.own.links.push_back({edge.link->name, edge.link->port});
+      shares.own.links.push_back({edge.link->name, edge.link->port, edge.link->transport});
   });
   for (const Wanted& link : wanted_) {
     if (std::ranges::find(shares.ask, link.peer) == shares.ask.end()) shares.ask.push_back(link.peer);
@@ -282,6 +296,29 @@ void MosaicLinks::on(const messages::PeerLinks& links) {
     spdlog::error("no links to node '{}': `cluster.links.encrypt` is {} there, and {} here", links.peer,
                   links.offered.encrypted, encrypts());
   known = links.offered;
+}
+
+// UCX does not encrypt.
+std::vector<LinkTransport> MosaicLinks::own_transports() const {
+  if (!transports_) return {};
+  const std::vector<LinkTransport>& asked = rig_.config.cluster->links.transports;
+  std::vector<LinkTransport> own = asked.empty() ? transports_->usable : asked;
+  std::erase_if(own, [&](LinkTransport transport) {
+    return !has(transports_->usable, transport) || (transport == LinkTransport::ucx && encrypts());
+  });
+  return own;
+}
+
+// Nothing: it is not known yet, or there is none that both have.
+std::optional<LinkTransport> MosaicLinks::transport_from(const messages::OfferedLinks& offered) const {
+  if (!transports_ || offered.transports.empty()) return std::nullopt;
+  const bool chooses = rig_.config.cluster->links.transports.empty();
+  const bool has_rdma = transports_->rdma && offered.rdma;
+  for (const LinkTransport transport : own_transports()) {
+    const bool is_wanted = !chooses || transport == LinkTransport::zeromq || has_rdma;
+    if (is_wanted && has(offered.transports, transport)) return transport;
+  }
+  return std::nullopt;
 }
 
 ManagedProcess* MosaicLinks::process() const {
@@ -320,7 +357,7 @@ nlohmann::json MosaicLinks::status() const {
                      {"camera", edge.link->camera},
                      {"peer", edge.link->peer},
                      {"direction", edge.is_sent() ? "sends" : "receives"},
-                     {"transport", "zeromq"},
+                     {"transport", choice_name(edge.link->transport)},
                      {"encrypted", encrypts()},
                      {"connected", edge.link->told && counts.connected == 1},
                      {"connections", counts.connections.load()},

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ class MosaicLinks {
   void share_again() { shared_.reset(); }
   // Throws BadMessage for what no node can offer.
   void on(const messages::PeerLinks& links);
+  void on(const messages::LinkTransports& transports) { transports_ = transports; }
 
   // For the status: an array.
   [[nodiscard]] nlohmann::json status() const;
@@ -62,6 +64,8 @@ class MosaicLinks {
   void tell_sending(Camera& camera, CameraEdge& edge, ManagedProcess& process);
   void tell_receiving(CameraEdge& edge, ManagedProcess& process);
   void share();
+  [[nodiscard]] std::vector<LinkTransport> own_transports() const;
+  [[nodiscard]] std::optional<LinkTransport> transport_from(const messages::OfferedLinks& offered) const;
   [[nodiscard]] ManagedProcess* process() const;
   [[nodiscard]] bool encrypts() const { return rig_.config.cluster->links.encrypt; }
   template <typename Do>
@@ -79,6 +83,8 @@ class MosaicLinks {
   std::map<std::string, messages::OfferedLinks> offered_;  // by node
   std::map<EdgeId, std::string> told_;                     // links that the process has, by their edges
   std::optional<messages::ShareLinks> shared_;             // as the publisher knows it
+  std::optional<messages::LinkTransports> transports_;     // none: the process has not said yet
+  std::set<std::string> without_transport_;                // nodes of which that was logged
 };
 
 }  // namespace campipe

@@ -216,7 +216,7 @@ class FarSide {
   [[nodiscard]] std::size_t read() const { return numbers().size(); }
   [[nodiscard]] unsigned damaged() const { return damaged_; }
   [[nodiscard]] unsigned rings() const { return rings_; }
-  [[nodiscard]] std::uint64_t refused() const { return end_.refused(); }
+  [[nodiscard]] std::uint64_t refused() const { return end_.counts().refused; }
   // Rings that have ended for their reader.
   [[nodiscard]] unsigned rings_ended() const { return rings_ended_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
