@@ -20,6 +20,7 @@ enum class DropCause : std::uint8_t {
   stopped,
   no_gpu_memory,
   part_missing,
+  link_lost,
   corrupt,
   late,
   set_incomplete,
@@ -47,6 +48,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::stopped, "stopped"},                // in flight when the rig was stopped at once
     DropCauseInfo{DropCause::no_gpu_memory, "no_gpu_memory"},    // the worker's GPU had no room for the frames
     DropCauseInfo{DropCause::part_missing, "part_missing"},      // the part that one of its tiles makes did not come
+    DropCauseInfo{DropCause::link_lost, "link_lost"},            // on its way to another machine, or there, or back
     DropCauseInfo{DropCause::corrupt, "corrupt"},                // parts of it were missing, and `on_corrupt` is `skip`
     DropCauseInfo{DropCause::late, "late"},                      // its set was decided, and encoded, without it
     DropCauseInfo{DropCause::set_incomplete, "set_incomplete"},  // its set lacks a frame, and `on_missing` is `drop`

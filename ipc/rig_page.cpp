@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x3c676972;  // "rig<": grows with the layout
+constexpr std::uint32_t page_magic = 0x3d676972;  // "rig=": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -28,7 +28,7 @@ template <typename... Block>
 struct Layout {};
 constexpr Layout<SourceBlock, CopyBlock> of_source;
 constexpr Layout<DecodeBlock, EdgeWriterBlock, LookBlock> of_master;
-constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
+constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock, LinkBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
 constexpr Layout<> of_cluster;
@@ -208,7 +208,10 @@ EdgeReaderBlock& RigPage::edge_reader(EdgeId edge, ProcessId worker) const {
   return block<EdgeReaderBlock>(worker_part(worker), of_worker, edge);
 }
 
-LinkBlock& RigPage::link(EdgeId edge) const { return block<LinkBlock>(part(link_process), of_link, edge); }
+LinkBlock& RigPage::link(EdgeId edge, ProcessId process) const {
+  if (process == link_process) return block<LinkBlock>(part(process), of_link, edge);
+  return block<LinkBlock>(worker_part(process), of_worker, edge);
+}
 
 EncodeBlock& RigPage::encode(OutputId output, ProcessId worker) const {
   return block<EncodeBlock>(worker_part(worker), of_worker, output);

@@ -8,7 +8,7 @@
 //   part     source's page   its master's page its worker's page     publisher's page   shared page
 //   camera   SourceBlock     DecodeBlock
 //   node                                       NodeBlock
-//   edge                     EdgeWriterBlock   both; the link's page has both, and LinkBlock
+//   edge                     EdgeWriterBlock   both, and LinkBlock; the link's page likewise
 //   output                                     EncodeBlock or,       PublishBlock       SharedBlock
 //            CopyBlock       LookBlock         if it is a copy
 //
@@ -331,7 +331,7 @@ class RigPage {
   [[nodiscard]] LookBlock& look(OutputId output, ProcessId master) const;
   [[nodiscard]] NodeBlock& node(NodeId node, ProcessId worker) const;
   [[nodiscard]] EdgeReaderBlock& edge_reader(EdgeId edge, ProcessId worker) const;
-  [[nodiscard]] LinkBlock& link(EdgeId edge) const;
+  [[nodiscard]] LinkBlock& link(EdgeId edge, ProcessId process) const;
   [[nodiscard]] EncodeBlock& encode(OutputId output, ProcessId worker) const;
   [[nodiscard]] PublishBlock& publish(OutputId output) const;
   [[nodiscard]] SharedBlock& shared(OutputId output) const;

@@ -378,6 +378,13 @@ struct OutputFailed : OutputReason {
 using FromWorker =
     MessageList<FrameRing, PacketRing, OutputFailed, EdgeFailed, EdgeDone, NodeDone, NotReady, FrameRingLost>;
 
+// ---- To and from a worker whose work another node of the cluster does, and one that does such work (app/remote)
+
+template <typename... M, typename... N>
+MessageList<M..., N...> both(MessageList<M...>, MessageList<N...>);
+using ToRemote = decltype(both(ToWorker(), MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink>()));
+using FromRemote = decltype(both(FromWorker(), MessageList<LinkListens, LinkTransports>()));
+
 // ---- To and from the process of links (app/control/link_messages.h)
 
 using ToLink = MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink, OfferFrameRing, Leave>;

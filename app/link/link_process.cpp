@@ -95,7 +95,7 @@ std::optional<LinkKeys> LinkProcess::keys_for(const Link& link) const {
 }
 
 LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
-  LinkBlock& block = child_.page().link(edge);
+  LinkBlock& block = child_.page().link(edge, link_process);
   if (!again) new (&block) LinkBlock();
   return block.counts;
 }

@@ -29,6 +29,7 @@ struct WorkerPlan {
   int numa_node = -1;             // near its GPU; -1: any
   std::vector<unsigned> cpus;     // empty: not pinned
   std::vector<unsigned> cameras;  // places in RigConfig.cameras, of those that have a node here; each once
+  std::string node;               // of the cluster, that does the work; empty: this one
 };
 
 // A node: a thread in a worker.
@@ -38,8 +39,9 @@ struct NodePlan {
   std::optional<unsigned> cpu_worker;  // that the configuration asks for, counted from 0 among those of the CPU
   unsigned further = 0;  // else, where it is one of the CPU's: so many after that of the camera's other nodes there
   unsigned first_filter =
-      0;              // of the camera's: it runs those from here to the next node's first, the last one all others
-  RingMemory output;  // of the frames that it makes for the next node, or a tile for the last one
+      0;               // of the camera's: it runs those from here to the next node's first, the last one all others
+  std::string remote;  // "node-b/0": another node of the cluster does the work, there; empty: this one
+  RingMemory output;   // of the frames that it makes for the next node, or a tile for the last one
   double encode_cores = 1;  // see Placement
 };
 

@@ -16,9 +16,10 @@ struct WantedNode {
   Device gpu;
   std::optional<unsigned> cpu_worker = {};  // a certain one
   unsigned first_filter = 0;
-  unsigned further = 0;  // on the CPU: so many workers beyond the one that the camera's other nodes there are in
+  unsigned further = 0;     // on the CPU: so many workers beyond the one that the camera's other nodes there are in
+  std::string remote = {};  // as NodePlan's
   [[nodiscard]] bool is_beside(const WantedNode& other) const {
-    return gpu == other.gpu && cpu_worker == other.cpu_worker;
+    return gpu == other.gpu && cpu_worker == other.cpu_worker && remote == other.remote;
   }
 };
 using WantedNodes = std::vector<WantedNode>;

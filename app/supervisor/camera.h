@@ -246,6 +246,7 @@ struct CameraNode {
   std::string gpu = "cpu";       // the worker's: "0", or "cpu"
   unsigned first_filter = 0;     // of the camera's: those before are done when its frames come
   std::optional<unsigned> tile;  // it makes this part of each frame of the camera's own stream,
+  std::string remote = {};       // another node of the cluster does its work: "node-b/0"; empty: this one
   bool joins = false;            // or reads these parts: the edges of all tiles, in their order
   bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};

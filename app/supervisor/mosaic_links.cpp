@@ -351,7 +351,7 @@ void MosaicLinks::on_death() {
 nlohmann::json MosaicLinks::status() const {
   nlohmann::json links = nlohmann::json::array();
   for_each_link([&](const Camera&, const CameraEdge& edge) {
-    const LinkCounts& counts = rig_.page.link(edge.id).counts;
+    const LinkCounts& counts = rig_.page.link(edge.id, link_process).counts;
     const std::uint64_t taken = edge.is_sent() ? counts.taken.load() : counts.settled.load();
     links.push_back({{"mosaic", edge.link->mosaic},
                      {"camera", edge.link->camera},

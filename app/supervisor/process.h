@@ -26,6 +26,9 @@ struct ProcessPlace {
   int numa_node = -1;
   std::vector<unsigned> cpus;   // empty: not pinned
   std::vector<Device> needs{};  // what it is to see; none: what it sees when it is started for the first time
+  // Of a worker: another node of the cluster, which does its work; or it does work of such a node (app/remote).
+  std::string peer{};
+  bool is_guest = false;
 };
 
 struct ManagedProcess {
