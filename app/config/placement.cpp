@@ -4,6 +4,7 @@
 
 #include "app/config/given.h"
 #include "app/config/reader.h"
+#include "app/config/remote_place.h"
 #include "core/gpu.h"
 #include "ipc/rig_page.h"
 #include "stages/filters/tile_parts.h"
@@ -18,6 +19,9 @@ constexpr std::string_view expected_gpu =
     "auto, cpu, or a GPU by its index or UUID, such as 0, GPU-5f0c… or MIG-5f0c… (campipe --devices lists them)";
 constexpr std::string_view expected_place =
     "cpu, cpu:0 to cpu:14 (a worker on the CPU), or a GPU by its index or UUID (campipe --devices lists them)";
+constexpr std::string_view expected_filter_place =
+    "cpu, cpu:0 to cpu:14 (a worker on the CPU), a GPU by its index or UUID (campipe --devices lists them), or one of "
+    "these on another node of the cluster, such as node-b/0 or node-b/cpu";
 
 bool is_index(const std::string& text) {
   return !text.empty() && text.size() <= 3 && text.find_first_not_of("0123456789") == std::string::npos;
@@ -32,6 +36,25 @@ std::optional<std::string> read_place(const YamlNode& node, Report& report) {
   if (!text || is_place(*text)) return text;
   refuse(node, expected_place, report);
   return std::nullopt;
+}
+
+// Of the workers of another node nobody says which.
+bool is_remote_place(const std::string& text) {
+  const auto remote = remote_place(text);
+  return remote && !cpu_worker_of(remote->place) && is_place(remote->place);
+}
+
+// Where filters may run.
+std::optional<std::string> read_filter_place(const YamlNode& node, Report& report) {
+  auto text = read_text(node, expected_filter_place, report);
+  if (!text || is_place(*text) || is_remote_place(*text)) return text;
+  refuse(node, expected_filter_place, report);
+  return std::nullopt;
+}
+
+bool is_cpu(const std::string& place) {
+  const auto remote = remote_place(place);
+  return (remote ? remote->place : place).starts_with("cpu");
 }
 
 }  // namespace
@@ -61,7 +84,7 @@ std::optional<std::vector<std::string>> read_stage_places(const YamlNode& node, 
   if (!is_list(node, report)) return std::nullopt;
   std::vector<std::string> places;
   for (const YamlNode& child : node.children) {
-    if (auto place = read_place(child, report)) places.push_back(std::move(*place));
+    if (auto place = read_filter_place(child, report)) places.push_back(std::move(*place));
   }
   if (node.children.empty()) report.at(node, "expected at least one place; without this key it is where it is encoded");
   if (places.empty() || places.size() != node.children.size()) return std::nullopt;
@@ -85,10 +108,11 @@ std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report&
   }
   std::vector<std::string> places;
   for (const YamlNode& child : node.children) {
-    if (auto place = read_stage_place(child, report)) places.push_back(std::move(*place));
+    const std::string* text = scalar_text(child);
+    auto place = text != nullptr && *text == "auto" ? std::optional(*text) : read_filter_place(child, report);
+    if (place) places.push_back(std::move(*place));
   }
   if (places.size() != node.children.size()) return std::nullopt;
-  const auto is_cpu = [](const std::string& place) { return place.starts_with("cpu"); };
   const auto is_gpu = [&](const std::string& place) { return place != "auto" && !is_cpu(place); };
   if (std::ranges::any_of(places, is_cpu) && std::ranges::any_of(places, is_gpu)) {
     report.at(node, "expected GPUs alone, or places on the CPU alone");
@@ -96,6 +120,24 @@ std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report&
   }
   return places;
 }
+
+namespace {
+
+// They are made of the source's frames by the node that has the first filter, or the first tile.
+template <typename RefuseAt>
+void refuse_outputs_of_remote(const GivenCamera& camera, const RefuseAt& refuse_at) {
+  const StagePlacement& placement = *camera.value.placement;
+  const bool is_tiled = !placement.tiles.empty();
+  const std::vector<std::string>& places = is_tiled ? placement.tiles : placement.filter;
+  const bool encodes =
+      std::ranges::any_of(camera.value.outputs, [](const OutputConfig& output) { return !is_copy(output.encode); });
+  if (!encodes || places.empty() || !remote_place(places.front())) return;
+  refuse_at(camera[is_tiled ? "placement.tiles" : "placement.filter"],
+            "camera '" + camera.node->key + "' has `outputs` that are encoded: they are made where its first " +
+                (is_tiled ? "tile" : "filter") + " runs, which therefore has to be on the camera's own node");
+}
+
+}  // namespace
 
 // What stands in `defaults` is every camera's, and wrong only once.
 void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
@@ -116,6 +158,7 @@ void check_placements(const std::vector<GivenCamera>& cameras, Report& report) {
       const std::string refused = usual_tiles(camera.value.filters).refused;
       if (!refused.empty()) refuse_at(camera["placement.tiles"], "camera '" + camera.node->key + "': " + refused);
     }
+    refuse_outputs_of_remote(camera, refuse_at);
     const std::size_t filters = camera.value.filters.size();
     const std::size_t places = placement->filter.size();
     if (!camera["filters"].good || !camera["placement.filter"].good || places <= 1 || places == filters) continue;

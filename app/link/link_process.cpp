@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "app/control/child.h"
-#include "app/control/link_keys.h"
 #include "app/control/ring_descriptors.h"
 #include "app/link/link_thread.h"
-#include "app/link/network_devices.h"
-#include "app/link/ucx_wire.h"
+#include "app/link/transports.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -53,8 +51,6 @@ class LinkProcess {
   void begin(EdgeId edge, Place& place);
   std::unique_ptr<LinkThread> make(EdgeId edge, const messages::SendLink& link);
   std::unique_ptr<LinkThread> make(EdgeId edge, const messages::ReceiveLink& link);
-  template <typename Link>
-  [[nodiscard]] std::optional<LinkKeys> keys_for(const Link& link) const;
   [[nodiscard]] LinkCounts& counts_for(EdgeId edge, bool again) const;
 
   Child child_;
@@ -63,35 +59,9 @@ class LinkProcess {
   bool leaves_ = false;
 };
 
-// The best first: UCX is no better than ZeroMQ where it has no RDMA (docs/decisions/0020).
-messages::LinkTransports usable_transports() {
-  messages::LinkTransports transports;
-  transports.problem_of_ucx = why_no_ucx();
-  const bool has_ucx = transports.problem_of_ucx.empty();
-  transports.rdma = has_ucx && !rdma_ports().empty();
-  if (has_ucx) transports.usable.push_back(LinkTransport::ucx);
-  transports.usable.push_back(LinkTransport::zeromq);
-  return transports;
-}
-
-LinkKeys::Key key_in(const std::string& digits) {
-  const auto key = link_key_from(digits);
-  if (!key) throw BadMessage("a key that is none");
-  return *key;
-}
-
 void LinkProcess::on(const messages::LinkIdentity& identity) {
-  keys_.public_key = key_in(identity.public_key);
-  keys_.secret_key = key_in(identity.secret_key);
+  keys_ = link_keys(identity);
   child_.send(usable_transports());
-}
-
-template <typename Link>
-std::optional<LinkKeys> LinkProcess::keys_for(const Link& link) const {
-  if (!link.encrypted) return std::nullopt;
-  LinkKeys keys = keys_;
-  keys.peer = key_in(link.peer_key);
-  return keys;
 }
 
 LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
@@ -171,7 +141,7 @@ void LinkProcess::begin(EdgeId edge, Place& place) {
 }
 
 std::unique_ptr<LinkThread> LinkProcess::make(EdgeId edge, const messages::SendLink& link) {
-  return std::make_unique<SendingThread>(link, keys_for(link), counts_for(edge, link.again));
+  return std::make_unique<SendingThread>(link, keys_for(keys_, link), counts_for(edge, link.again));
 }
 
 std::unique_ptr<LinkThread> LinkProcess::make(EdgeId edge, const messages::ReceiveLink& link) {
@@ -183,7 +153,8 @@ std::unique_ptr<LinkThread> LinkProcess::make(EdgeId edge, const messages::Recei
   events.on_faulty_reader = [this, edge] {
     accuse(child_.page().edge_writer(edge, link_process).accusation, Accused::other_end);
   };
-  return std::make_unique<ReceivingThread>(link, keys_for(link), counts_for(edge, link.again), std::move(events));
+  return std::make_unique<ReceivingThread>(link, keys_for(keys_, link), counts_for(edge, link.again),
+                                           std::move(events));
 }
 
 void LinkProcess::leave() {

@@ -42,9 +42,9 @@ void LinkThread::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-SendingThread::SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts)
+SendingThread::SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts,
+                             SendingEnd::Rules rules)
     : LinkThread(link.name), peer_(std::make_shared<SharedPeer>(PeerPlace{link.address, link.transport})) {
-  SendingEnd::Rules rules;
   rules.name = link.name;
   rules.taken = link.taken;
   rules.settled = counts.delivered + counts.lost;
@@ -60,8 +60,13 @@ SendingThread::~SendingThread() {
 }
 
 ReceivingThread::ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts,
-                                 Events events)
-    : LinkThread(link.name), link_(std::move(link)), keys_(keys), counts_(counts), events_(std::move(events)) {
+                                 Events events, DropPolicy policy)
+    : LinkThread(link.name),
+      link_(std::move(link)),
+      keys_(keys),
+      counts_(counts),
+      events_(std::move(events)),
+      policy_(policy) {
   start([this] { run(); });
 }
 
@@ -90,6 +95,7 @@ void ReceivingThread::receive() {
   events_.on_listens(static_cast<unsigned>(std::stoul(address.substr(address.rfind(':') + 1))));
   ReceivingEnd::Rules rules;
   rules.name = link_.name;
+  rules.policy = policy_;
   rules.queue = link_.queue_size;
   rules.epoch = link_.epoch;
   rules.base = link_.base;
@@ -101,6 +107,8 @@ void ReceivingThread::receive() {
     events_.on_ring(ring, epoch, frame_rate, rotation);
   };
   events.on_faulty_reader = events_.on_faulty_reader;
+  events.on_dropped = events_.on_dropped;
+  events.wanted = events_.wanted;
   events.beat = [this] { beat(); };
   events.left = [this] { return leaves_.load(); };
   const std::uint64_t published = counts_.delivered;

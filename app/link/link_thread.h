@@ -47,9 +47,13 @@ class LinkThread {
 
 class SendingThread final : public LinkThread {
  public:
-  SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts);
+  // `rules`: what its ring's frames are to it, and who hears of them; the rest follows from `link`.
+  SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts,
+                SendingEnd::Rules rules = {});
   ~SendingThread() override;
   void leave() override { end_->abandon(); }
+  // No further ring comes: it ends when the frames of the last one have arrived.
+  void finish() { end_->finish(); }
   void set_peer(const std::string& address, LinkTransport transport) { peer_->set({address, transport}); }
   void add(const LinkedRing& ring) { end_->add(ring); }
 
@@ -65,10 +69,15 @@ class ReceivingThread final : public LinkThread {
     std::function<void(unsigned port)> on_listens;
     std::function<void(const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate, int rotation)> on_ring;
     std::function<void()> on_faulty_reader;
+    std::function<void(DropCause)> on_dropped = [](DropCause) {};
+    std::function<bool(std::uint64_t source_number)> wanted = [](std::uint64_t) { return true; };  // see ReceivingEnd
   };
-  ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts, Events events);
+  ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts, Events events,
+                  DropPolicy policy = DropPolicy::drop);
   ~ReceivingThread() override;
   void leave() override { leaves_ = true; }
+  // Once it is over: of the rings that a successor begins.
+  [[nodiscard]] std::uint64_t base() const { return link_.base; }
 
  private:
   void run();
@@ -81,6 +90,7 @@ class ReceivingThread final : public LinkThread {
   const std::optional<LinkKeys> keys_;  // none: no encryption
   LinkCounts& counts_;
   const Events events_;
+  const DropPolicy policy_;
   std::string problem_;  // the newest, which has been logged
   std::atomic<bool> leaves_{false};
 };

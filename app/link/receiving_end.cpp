@@ -213,7 +213,9 @@ void ReceivingEnd::publish(const Filled& filled) {
   times.arrival = clock_.here(times.arrival);
   times.decoded = clock_.here(times.decoded);
   times.published = now_ns();
-  if (ring_->publish(filled.slot, record) == FrameRingWriter::Published::no_reader) {
+  if (!events_.wanted(record.source_number)) {
+    ++counts_.dropped;
+  } else if (ring_->publish(filled.slot, record) == FrameRingWriter::Published::no_reader) {
     ++counts_.dropped;
     events_.on_dropped(DropCause::worker_lost);
   } else {

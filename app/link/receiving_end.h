@@ -48,6 +48,8 @@ class ReceivingEnd final : private LinkSession::Owner {
     std::function<void(const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate, std::int32_t rotation)>
         on_ring;
     std::function<void(DropCause)> on_dropped = [](DropCause) {};
+    // Asked once for each frame, in their order, before it is published; false: it is dropped.
+    std::function<bool(std::uint64_t source_number)> wanted = [](std::uint64_t) { return true; };
     // A reader wrote what only the writer may write (FrameRingWriter).
     std::function<void()> on_faulty_reader = [] {};
     std::function<void()> beat = [] {};                 // at least every 100 ms

@@ -169,6 +169,7 @@ bool SendingEnd::may_take() const { return !session_.is_open() || taken_ < up_to
 void SendingEnd::hand_on(FrameRingReader::Lease lease) {
   ++taken_;
   ++counts_.taken;
+  rules_.on_taken(lease.source_number);
   link::Frame frame;
   const LinkWire::Bytes body = body_of(lease.frame.view, frame.record);
   frame.number = taken_;

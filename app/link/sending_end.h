@@ -41,6 +41,8 @@ class SendingEnd final : private LinkSession::Owner {
     std::optional<std::uint64_t> settled = {};
     LinkCounts* counts = nullptr;        // where it counts, and its predecessors did; null: in itself
     std::function<void()> beat = [] {};  // called by run(), at least every 100 ms
+    // Likewise: a frame is out of the ring, and is sent, or lost.
+    std::function<void(std::uint64_t source_number)> on_taken = [](std::uint64_t) {};
     // That the first frames wait for a connection; later ones wait for none.
     std::chrono::milliseconds first_connection{2000};
     LinkTiming timing = {};

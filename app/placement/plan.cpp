@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "app/config/remote_place.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/placement/stand_ins.h"
@@ -125,6 +126,7 @@ CameraPlan place(const CameraConfig& camera, bool shown, const WantedNodes& want
     planned.cpu_worker = node.cpu_worker;
     planned.further = node.further;
     planned.first_filter = node.first_filter;
+    planned.remote = node.remote;
     if (n + 1 == wanted.size()) continue;
     const Device& next = n < plan.tiles ? wanted.back().gpu : wanted[n + 1].gpu;
     planned.output = memory_between(camera, node.gpu, next, ReadySignal::immediate, machine.devices);
@@ -187,7 +189,8 @@ std::vector<WorkerPlan> gpu_workers(std::vector<CameraPlan>& cameras, const Mach
 }
 
 // The node is one of any of the CPU's workers.
-bool is_free(const NodePlan& node) { return !on_gpu(node.gpu) && !node.cpu_worker; }
+bool is_on_cpu(const NodePlan& node) { return !on_gpu(node.gpu) && node.remote.empty(); }
+bool is_free(const NodePlan& node) { return is_on_cpu(node) && !node.cpu_worker; }
 
 // Why these workers on the CPU are not there, and what to do. `named`: "cpu:7"; empty: the tiles.
 std::string lacks_workers(const std::string& named, std::size_t needed, std::size_t there, const RigConfig& rig) {
@@ -235,7 +238,7 @@ void go_round(std::vector<CameraPlan>& cameras, unsigned count) {
     const unsigned of_free = next;
     for (NodePlan& node : camera.nodes) {
       if (is_free(node)) next = std::max(next, of_free + node.further + 1);
-      if (!on_gpu(node.gpu)) node.worker = node.cpu_worker.value_or((of_free + node.further) % count);
+      if (is_on_cpu(node)) node.worker = node.cpu_worker.value_or((of_free + node.further) % count);
     }
   }
 }
@@ -270,13 +273,32 @@ std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned c
   cores.empty() ? go_round(cameras, count) : spread(cameras, count, cores);
   for (unsigned c = 0; c < cameras.size(); ++c) {
     for (NodePlan& node : cameras[c].nodes) {
-      if (on_gpu(node.gpu)) continue;
+      if (!is_on_cpu(node)) continue;
       std::vector<unsigned>& its = workers[node.worker].cameras;
       if (its.empty() || its.back() != c) its.push_back(c);
       node.worker += first;
     }
   }
   for (unsigned w = 0; count > 1 && w < count; ++w) workers[w].cpus = share_of(machine.cpus, w, count);
+  return workers;
+}
+
+// For each other node of the cluster that does work of these cameras one that has it done. `first`: as above.
+std::vector<WorkerPlan> remote_workers(std::vector<CameraPlan>& cameras, unsigned first) {
+  std::vector<WorkerPlan> workers;
+  for (unsigned c = 0; c < cameras.size(); ++c) {
+    for (NodePlan& node : cameras[c].nodes) {
+      const auto at = remote_place(node.remote);
+      if (!at) continue;
+      auto its = std::ranges::find(workers, at->node, &WorkerPlan::node);
+      if (its == workers.end()) {
+        its = workers.insert(its, WorkerPlan());
+        its->node = at->node;
+      }
+      if (its->cameras.empty() || its->cameras.back() != c) its->cameras.push_back(c);
+      node.worker = first + static_cast<unsigned>(its - workers.begin());
+    }
+  }
   return workers;
 }
 
@@ -323,6 +345,9 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<co
   const auto on_gpus = static_cast<unsigned>(plan.workers.size());
   const unsigned on_cpu = cpu_worker_count(plan.cameras, rig, max_workers - on_gpus, machine);
   std::ranges::move(cpu_workers(plan.cameras, on_cpu, on_gpus, cores, machine), std::back_inserter(plan.workers));
+  std::ranges::move(remote_workers(plan.cameras, static_cast<unsigned>(plan.workers.size())),
+                    std::back_inserter(plan.workers));
+  if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
   for (CameraPlan& camera : plan.cameras) {
     for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
   }

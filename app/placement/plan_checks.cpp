@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "app/config/names.h"
+#include "app/config/remote_place.h"
 #include "app/placement/plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
@@ -14,7 +15,8 @@
 namespace campipe {
 namespace {
 
-bool names_one(const std::string& gpu) { return gpu != "auto" && !gpu.starts_with("cpu"); }
+// On this machine.
+bool names_one(const std::string& gpu) { return gpu != "auto" && !gpu.starts_with("cpu") && !remote_place(gpu); }
 
 // Of `placement`, with where they stand.
 std::vector<std::pair<std::string, ConfigPlace>> stage_names(const CameraConfig& camera, const GpuPlaces& places) {

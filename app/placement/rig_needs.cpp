@@ -197,6 +197,7 @@ class Counting {
       const std::size_t first = is_tile ? 0 : where.tiles > 0 ? tiled : node.first_filter;
       const std::size_t end = is_tile ? tiled : is_last ? work.size() : where.nodes[n + 1].first_filter;
       const double part = is_tile ? 1.0 / where.tiles : 1;
+      if (!node.remote.empty()) continue;  // another machine does it
       const double rate = is_last ? limited_rate(in.rate, camera.rate) : in.rate;
       Thread thread{camera.name +
                     (where.nodes.size() > 1 ? ": stage " + std::to_string(n + 1) : ": filters and encoding")};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/remote_place.h"
 #include "app/placement/plan.h"
 #include "app/placement/stand_ins.h"
 #include "core/error.h"
@@ -54,9 +55,15 @@ class Shares {
 };
 
 WantedNode named_place(const std::string& name, const Devices& devices) {
+  if (remote_place(name)) return {.gpu = {}, .remote = name};
   if (const auto worker = cpu_worker_of(name)) return {{}, worker};
   if (name == "cpu") return {};
   return {named_gpu(name, devices)};
+}
+
+bool filters_on_gpu(const WantedNode& node) {
+  const auto remote = remote_place(node.remote);
+  return remote ? remote->place != "cpu" : on_gpu(node.gpu);
 }
 
 // By stage. `gpu`: of the camera, where nothing else is said.
@@ -71,7 +78,7 @@ WantedNodes stages_of(const CameraConfig& camera, const Device& gpu, const Devic
   WantedNode encoder{gpu};
   if (asked.encode != "auto") {
     encoder = named_place(asked.encode, devices);
-  } else if (!nodes.empty()) {
+  } else if (!nodes.empty() && nodes.back().remote.empty()) {  // else the frames come back
     encoder = nodes.back();
   }
   encoder.first_filter = nodes.empty() ? 0 : static_cast<unsigned>(camera.filters.size());
@@ -94,12 +101,18 @@ WantedNodes tiles_of(const CameraConfig& camera, const Device& gpu, const Device
       if (!on_gpu(node.gpu)) continue;  // as many as there are GPUs
       chosen.push_back(node.gpu);
     }
-    if (!on_gpu(node.gpu) && !node.cpu_worker) node.further = on_cpu++;
-    mixed = mixed || (!nodes.empty() && on_gpu(node.gpu) != on_gpu(nodes.front().gpu));
+    if (!on_gpu(node.gpu) && !node.cpu_worker && node.remote.empty()) node.further = on_cpu++;
+    mixed = mixed || (!nodes.empty() && filters_on_gpu(node) != filters_on_gpu(nodes.front()));
     nodes.push_back(node);
   }
   const std::string& encoder = camera.placement->encode;
-  const WantedNode join = encoder == "auto" ? nodes.front() : named_place(encoder, devices);
+  const auto here = std::ranges::find_if(nodes, [](const WantedNode& node) { return node.remote.empty(); });
+  WantedNode join{gpu};
+  if (encoder != "auto") {
+    join = named_place(encoder, devices);
+  } else if (here != nodes.end()) {
+    join = *here;
+  }
   nodes.push_back(join);
   return nodes;
 }

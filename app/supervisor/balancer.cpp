@@ -58,7 +58,7 @@ RigLoad Balancer::load() {
 void Balancer::add_workers(RigLoad& load) {
   const CoreTimes idle = read_idle_times();
   for (const ManagedProcess& process : processes_.all()) {
-    if (process.kind != ProcessKind::worker || !process.child) continue;
+    if (!is_own_worker(process) || !process.child) continue;
     RigLoad::Worker& worker = load.workers.emplace_back();
     worker.number = process.number;
     worker.on_gpu = on_gpu(process.place.gpu);
@@ -120,7 +120,7 @@ std::vector<unsigned> Balancer::others_for(const Camera& camera) {
   std::vector<unsigned> others;
   const CameraNode& node = camera.nodes.front();
   for (const ManagedProcess& process : processes_.all()) {
-    if (process.kind != ProcessKind::worker || !process.child || process.number == node.worker) continue;
+    if (!is_own_worker(process) || !process.child || process.number == node.worker) continue;
     const bool same_kind = on_gpu(process.place.gpu) == (node.gpu != "cpu");
     if (same_kind && why_unreadable(rig_, camera, node, process).empty()) others.push_back(process.number);
   }

@@ -20,7 +20,8 @@ void add_nodes(Camera& camera, const std::vector<NodeId>& nodes, const std::vect
     CameraNode& node = camera.nodes.emplace_back();
     node.id = nodes[n];
     node.worker = planned.worker;
-    node.gpu = gpu_name(devices, planned.gpu);
+    node.gpu = planned.remote.empty() ? gpu_name(devices, planned.gpu) : planned.remote;
+    node.remote = planned.remote;
     node.done = !needs_worker(camera.config);
     node.first_filter = planned.first_filter;
     const bool is_tile = n < where.tiles;

@@ -57,6 +57,18 @@ PartIds Cameras::free_parts(std::size_t nodes) const {
   return {lowest_free(nodes_, size_.nodes, nodes), lowest_free(edges_, size_.edges, nodes)};
 }
 
+PartIds Cameras::reserve_parts(std::size_t nodes, std::size_t edges) {
+  PartIds ids{lowest_free(nodes_, size_.nodes, nodes), lowest_free(edges_, size_.edges, edges)};
+  for (const NodeId id : ids.nodes) nodes_[id] = no_camera;
+  for (const EdgeId id : ids.edges) edges_[id] = no_camera;
+  return ids;
+}
+
+void Cameras::release_parts(const std::vector<NodeId>& nodes, const std::vector<EdgeId>& edges) {
+  for (const NodeId id : nodes) nodes_.erase(id);
+  for (const EdgeId id : edges) edges_.erase(id);
+}
+
 void Cameras::add_parts(const Camera& camera) {
   for (const CameraNode& node : camera.nodes) nodes_[node.id] = camera.id;
   for (const CameraEdge& edge : camera.edges) edges_[edge.id] = camera.id;

@@ -57,6 +57,9 @@ class Cameras {
   // The lowest ones. Throws Error where there are too few.
   [[nodiscard]] CameraIds free_ids(std::size_t nodes, std::size_t outputs) const;
   [[nodiscard]] PartIds free_parts(std::size_t nodes) const;
+  // For what is none of this rig's cameras: they are not free until they are released, and belong to none.
+  [[nodiscard]] PartIds reserve_parts(std::size_t nodes, std::size_t edges);
+  void release_parts(const std::vector<NodeId>& nodes, const std::vector<EdgeId>& edges);
   // By its ids, which are free.
   Camera& add(Camera camera);
   // Nodes and edges that it has got since, by their ids, which are free.

@@ -202,10 +202,17 @@ void ClusterRig::take(LoadedConfig loaded) {
   failed_.clear();
   needs_.emplace();
   std::map<std::string, std::string> units = mosaic_units(loaded.rig.cameras);
+  const std::string own = node_name(*rig_.config.cluster);
+  std::map<std::string, std::vector<RemotePart>> parts;
+  for (CameraConfig& camera : loaded.rig.cameras) {
+    parts[camera.name] = remote_parts(camera);
+    std::erase_if(parts[camera.name], [&](const RemotePart& part) { return part.at.node != own; });
+    make_own_places_local(camera, own);
+  }
   each_camera_alone(std::move(loaded), [&](const LoadedConfig& one) {
     const CameraConfig& config = one.rig.cameras.front();
     const std::vector<ConfigError> errors = check_gpus(one, rig_.machine);
-    cameras_[config.name] = {config, errors.empty() ? "" : errors.front().message};
+    cameras_[config.name] = {config, errors.empty() ? "" : errors.front().message, std::move(parts[config.name])};
     needs_->cameras.push_back(
         {config.name, config.priority, camera_ways(one, rig_.machine, rig_.costs, rig_.streams), units[config.name]});
   });
@@ -243,6 +250,15 @@ std::vector<const CameraConfig*> ClusterRig::mosaics_across_nodes() const {
     if (config.mosaic && config.mosaic->across_nodes && config.enabled) mosaics.push_back(&config);
   }
   return mosaics;
+}
+
+std::vector<ClusterRig::GuestPart> ClusterRig::guest_parts() const {
+  std::vector<GuestPart> parts;
+  for (const auto& [name, known] : cameras_) {
+    if (!known.config.enabled) continue;
+    for (const RemotePart& part : known.parts) parts.push_back({&known.config, &part});
+  }
+  return parts;
 }
 
 messages::RecordedCameras ClusterRig::recorded() const {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/remote_place.h"
 #include "app/control/cluster_messages.h"
 #include "app/control/load_process.h"
 #include "app/supervisor/camera_roster.h"
@@ -48,14 +49,21 @@ class ClusterRig {
 
   // Of the cluster's rig; valid until the next follow().
   [[nodiscard]] std::vector<const CameraConfig*> mosaics_across_nodes() const;
+  // Parts of its cameras that are done on this node, where that is not the camera's own. Valid likewise.
+  struct GuestPart {
+    const CameraConfig* camera = nullptr;
+    const RemotePart* part = nullptr;
+  };
+  [[nodiscard]] std::vector<GuestPart> guest_parts() const;
 
   // To be called several times a second.
   void follow();
 
  private:
   struct Known {
-    CameraConfig config;
-    std::string problem = {};  // why it cannot run here
+    CameraConfig config;                 // as it would run here
+    std::string problem = {};            // why it cannot
+    std::vector<RemotePart> parts = {};  // that are done here if it runs on another node
   };
   struct Failed {
     std::string reason;

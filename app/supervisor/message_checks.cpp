@@ -181,7 +181,9 @@ void require_possible(const AboutEdge& about, const messages::EdgeDone&) {
 }
 
 void require_possible(const AboutEdge& about, const messages::LinkListens& listens) {
-  require(about.edge.is_received() && listens.port > 0 && listens.port <= 65'535, "a port that cannot be");
+  const bool comes_back = about.edge.writer && !about.camera.node(*about.edge.writer).remote.empty();
+  require((about.edge.is_received() || comes_back) && listens.port > 0 && listens.port <= 65'535,
+          "a port that cannot be");
 }
 
 void require_possible(const AboutOutput& about, const messages::OutputDone&) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/control/remote_messages.h"
 #include "app/supervisor/move_rules.h"
 #include "core/log.h"
 
@@ -36,6 +37,9 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
     case ProcessKind::master:
       return dispatch(messages::FromMaster(), message, take);
     case ProcessKind::worker:
+      if (by.place.is_guest)
+        return dispatch(messages::FromGuest(), message, [&](const auto& read) { guests_.on(by, read); });
+      if (!by.place.peer.empty()) return dispatch(messages::FromRemote(), message, take);
       return dispatch(messages::FromWorker(), message, take);
     case ProcessKind::publisher:
       return dispatch(messages::FromPublisher(), message, take);
@@ -87,7 +91,7 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
   if constexpr (requires { read.request; }) {
     on_request(by, read);
   } else if constexpr (std::is_same_v<M, messages::PeerLinks> || std::is_same_v<M, messages::LinkTransports>) {
-    links_.on(read);
+    exchange_.on(read);
   } else {
     const auto about = find(by, read);
     if (!about) return;
@@ -218,7 +222,11 @@ void MessageRouter::on(const AboutEdge& about, const messages::EdgeFailed& faile
 void MessageRouter::on(const AboutEdge& about, const messages::EdgeDone& /*done*/) { about.edge.ended = true; }
 
 void MessageRouter::on(const AboutEdge& about, const messages::LinkListens& listens) {
-  about.edge.link->port = listens.port;
+  if (about.edge.link) {
+    about.edge.link->port = listens.port;
+  } else {
+    about.camera.node(*about.edge.writer).links.back_port = listens.port;
+  }
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::OutputDone&) {

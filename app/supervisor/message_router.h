@@ -8,8 +8,9 @@
 #include "app/supervisor/cluster_control.h"
 #include "app/supervisor/cluster_rig.h"
 #include "app/supervisor/config_changes.h"
+#include "app/supervisor/guest_stages.h"
+#include "app/supervisor/link_exchange.h"
 #include "app/supervisor/message_checks.h"
-#include "app/supervisor/mosaic_links.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/ring_router.h"
 
@@ -19,7 +20,7 @@ class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,
                 CameraRoster& roster, ConfigChanges& config, Moves& moves, ClusterRig& cluster,
-                ClusterControl& cluster_control, MosaicLinks& links)
+                ClusterControl& cluster_control, LinkExchange& exchange, GuestStages& guests)
       : rig_(rig),
         processes_(processes),
         lifecycle_(lifecycle),
@@ -29,7 +30,8 @@ class MessageRouter {
         moves_(moves),
         cluster_(cluster),
         cluster_control_(cluster_control),
-        links_(links) {}
+        exchange_(exchange),
+        guests_(guests) {}
 
   // Throws BadMessage, or what went wrong with it; the caller ends the process that sent it.
   void handle(ManagedProcess& by, Message& message);
@@ -84,7 +86,8 @@ class MessageRouter {
   Moves& moves_;
   ClusterRig& cluster_;
   ClusterControl& cluster_control_;
-  MosaicLinks& links_;
+  LinkExchange& exchange_;
+  GuestStages& guests_;
 };
 
 }  // namespace campipe

@@ -78,6 +78,8 @@ const CameraNode& node_to_move(const Camera& camera, std::optional<unsigned> fro
 }
 
 std::string never_moved(const Camera& camera, const CameraNode& node) {
+  if (!node.remote.empty())
+    return fmt::format("its work is done at {}, as its `placement` says, and cannot be moved", node.remote);
   const auto outputs = std::ranges::count(camera.outputs, node.id, &Output::node);
   if (outputs > HandOver::most_outputs)
     return fmt::format("it has more than {} outputs, too many to be moved", HandOver::most_outputs);
@@ -149,6 +151,7 @@ std::string why_not_moved(const RigState& rig, const Camera& camera) {
 std::string why_not_moved(const RigState& rig, const Camera& camera, const CameraNode& node,
                           const ManagedProcess& worker) {
   if (std::string why = never_moved(camera, node); !why.empty()) return why;
+  if (!is_own_worker(worker)) return fmt::format("worker {} works with another node of the cluster", worker.number);
   if (node.worker == worker.number) return fmt::format("it is on worker {} already", worker.number);
   if (is_gone(rig.machine.devices, worker.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker.number);
   if (node.done) return why_it_ends(rig, camera);

@@ -56,6 +56,11 @@ inline bool meets_at_barrier(const ManagedProcess& process) {
   return process.kind == ProcessKind::publisher || process.kind == ProcessKind::worker;
 }
 
+// One that cameras of the rig are placed on, and moved to.
+inline bool is_own_worker(const ManagedProcess& process) {
+  return process.kind == ProcessKind::worker && process.place.peer.empty() && !process.place.is_guest;
+}
+
 // The publisher has it with each output for itself.
 bool has_work(const ManagedProcess& process, const Camera& camera);
 bool has_work(const ManagedProcess& process, const Camera& camera, const Output& output);

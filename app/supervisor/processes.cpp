@@ -82,7 +82,8 @@ std::string role_of(const ManagedProcess& process) {
     case ProcessKind::publisher:
       return "publisher";
     case ProcessKind::worker:
-      return fmt::format("worker {}", process.number);
+      if (process.place.is_guest) return fmt::format("guest {}", process.number);
+      return fmt::format("{} {}", process.place.peer.empty() ? "worker" : "relay", process.number);
     case ProcessKind::cluster:
       return "cluster";
     case ProcessKind::link:

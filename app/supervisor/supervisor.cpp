@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "app/config/remote_place.h"
 #include "app/config/serves.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
@@ -61,10 +62,11 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
-                    if (process.kind == ProcessKind::link) links_.send_setup(process);
+                    const bool has_links = process.kind == ProcessKind::link || !process.place.peer.empty();
+                    if (has_links || process.place.is_guest) processes_.send(process, exchange_.identity());
                     if (process.kind != ProcessKind::publisher) return;
                     cluster_.send_recorded();
-                    links_.share_again();
+                    exchange_.share_again();
                     rig_.next_status = {};  // its servers have none yet
                   },
                   [this](ManagedProcess& process, Message& message) { messages_.handle(process, message); },
@@ -74,6 +76,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
       changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
   rig_.costs = load_machine_costs(machine.devices);
+  require_cluster(rig);
   const RigPlan placed = balanced_plan(rig, machine, rig_.costs);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
@@ -101,6 +104,7 @@ void Supervisor::add_processes(const RigPlan& plan) {
     const WorkerPlan& worker = plan.workers[w];
     processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
                                          gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
+    processes_.all().back().place.peer = worker.node;
   }
   if (!rig_.config.cluster) return;
   processes_.add(ProcessKind::cluster, {});
@@ -171,7 +175,12 @@ void Supervisor::tick() {
   guard_.run("follow accusations", [this] { accusations_.follow(); });
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });
   guard_.run("look after mosaics", [this] { cells_.follow(); });
-  guard_.run("look after links", [this] { links_.follow(); });
+  guard_.run("look after links", [this] {
+    links_.follow();
+    remote_stages_.follow();
+    guest_stages_.follow();
+    exchange_.share();
+  });
   guard_.run("follow moves", [this] { moves_.follow(); });
   guard_.run("look after GPUs that are gone", [this] { lost_gpus_.follow(); });
   guard_.run("have cameras go on elsewhere", [this] { relocations_.follow(); });
@@ -219,6 +228,8 @@ void Supervisor::send_status() {
   if (!cluster.is_null()) {
     cluster["clock_tolerance_s"] = std::chrono::duration<double>(cluster_.clock_tolerance()).count();
     cluster["links"] = links_.status();
+    remote_stages_.add_status(cluster["links"]);
+    guest_stages_.add_status(cluster["links"]);
   }
   const RigStatus rig{rig_.options.config.filename().string(),
                       std::chrono::duration<double>(Clock::now() - rig_.started).count(),
@@ -246,6 +257,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (process.kind == ProcessKind::publisher && serves(rig_.config)) return true;
   if (process.kind == ProcessKind::cluster) return true;
   if (process.kind == ProcessKind::link) return rig_.phase == RunPhase::running && links_.any();
+  if (process.place.is_guest) return rig_.phase == RunPhase::running && guest_stages_.needs(process);
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 
@@ -258,6 +270,8 @@ bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
   }
   if (process.kind == ProcessKind::link) links_.on_death();
   if (process.kind == ProcessKind::worker) {
+    if (process.place.is_guest) guest_stages_.on_death(process);
+    remote_stages_.on_death(process);
     moves_.on_worker_death(process.number);
     lifecycle_.on_worker_death(process.number);
   }

@@ -23,8 +23,10 @@
 #include "app/supervisor/lost_gpus.h"
 #include "app/supervisor/message_router.h"
 #include "app/supervisor/mosaic_cells.h"
+#include "app/supervisor/mosaic_links.h"
 #include "app/supervisor/moves.h"
 #include "app/supervisor/processes.h"
+#include "app/supervisor/remote_stages.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/ring_router.h"
 #include "app/supervisor/run_accounts.h"
@@ -100,9 +102,12 @@ class Supervisor {
                                   [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                                     changes_.answer(asker, request, [&] { return answer; });
                                   }};
-  MosaicLinks links_{rig_, processes_, setup_, rings_, cluster_, cluster_control_};
-  MessageRouter messages_{rig_,     processes_, lifecycle_, rings_,           roster_,
-                          changes_, moves_,     cluster_,   cluster_control_, links_};
+  LinkExchange exchange_{rig_, processes_, cluster_control_};
+  MosaicLinks links_{rig_, processes_, setup_, rings_, cluster_, cluster_control_, exchange_};
+  RemoteStages remote_stages_{rig_, processes_, exchange_};
+  GuestStages guest_stages_{rig_, processes_, cluster_, cluster_control_, exchange_};
+  MessageRouter messages_{rig_,   processes_, lifecycle_,       rings_,    roster_,      changes_,
+                          moves_, cluster_,   cluster_control_, exchange_, guest_stages_};
   RunAccounts accounts_{rig_, processes_};
   StatusJson status_;
 

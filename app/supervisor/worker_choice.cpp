@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/config/remote_place.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/gpu.h"
@@ -78,7 +79,7 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
   std::vector<Candidate> found(processes_.count(ProcessKind::worker));
   for (unsigned w = 0; w < found.size(); ++w) {
     const ProcessPlace& place = processes_.worker(w).place;
-    found[w] = {place.gpu, place.sees, 0, 0};
+    found[w] = {place.gpu, place.sees, place.peer, place.is_guest, 0, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part() || camera.relocation) continue;
@@ -99,6 +100,7 @@ double WorkerChoice::cores_for_each(const CameraConfig& camera, std::size_t node
 
 // Where the last camera of `rig` is to run.
 WorkerChoice::Placed WorkerChoice::place_last(const RigConfig& rig) const {
+  require_cluster(rig);
   RigPlan planned = balanced_plan(rig, rig_.machine, rig_.costs, rig_.streams, rig_.weights);
   return {std::move(planned.cameras.back()), std::move(planned.workers)};
 }
@@ -124,12 +126,15 @@ std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, do
 unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::vector<Device>& needs,
                                 std::vector<Candidate>& candidates, const std::map<unsigned, unsigned>& taken) {
   const auto load = [&](unsigned w) { return std::pair(candidates[w].cores, candidates[w].cameras); };
+  const auto remote = remote_place(node.remote);
+  const std::string peer = remote ? remote->node : "";
   std::optional<unsigned> best;
   unsigned of_the_cpu = 0;
   for (unsigned w = 0; w < candidates.size(); ++w) {
     const Candidate& candidate = candidates[w];
-    const unsigned number = on_gpu(candidate.gpu) ? 0 : of_the_cpu++;
-    bool fits = candidate.gpu == node.gpu;
+    const bool is_own = candidate.peer.empty() && !candidate.is_guest;
+    const unsigned number = on_gpu(candidate.gpu) || !is_own ? 0 : of_the_cpu++;
+    bool fits = candidate.gpu == node.gpu && candidate.peer == peer && !candidate.is_guest;
     for (const Device& gpu : needs) fits = fits && sees(candidate.sees, gpu);
     if (node.cpu_worker) fits = fits && number == *node.cpu_worker;
     const bool is_taken = std::ranges::any_of(taken, [w](const auto& other) { return other.second == w; });
@@ -137,7 +142,7 @@ unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::v
   }
   while (!best) {
     if (candidates.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
-    candidates.push_back({node.gpu, needs, 0, 0});
+    candidates.push_back({node.gpu, needs, peer, false, 0, 0});
     if (!node.cpu_worker || of_the_cpu++ == *node.cpu_worker) best = static_cast<unsigned>(candidates.size() - 1);
   }
   ++candidates[*best].cameras;
@@ -187,6 +192,7 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
     if (on_gpu(all[w].gpu)) add_all(all[w].sees, gpus_that_decode());
     processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
                                          planned.numa_node, planned.cpus});
+    processes_.all().back().place.peer = all[w].peer;
   }
   for (NodePlan& node : placed.camera.nodes) node.worker = chosen.at(node.worker);
   return placed.camera;

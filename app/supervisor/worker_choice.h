@@ -4,6 +4,7 @@
 
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "app/supervisor/processes.h"
@@ -26,8 +27,10 @@ class WorkerChoice {
   struct Candidate {
     Device gpu;
     std::vector<Device> sees;
-    double cores = 0;      // that its nodes need
-    unsigned cameras = 0;  // nodes of cameras
+    std::string peer = {};  // as ProcessPlace's
+    bool is_guest = false;  // likewise
+    double cores = 0;       // that its nodes need
+    unsigned cameras = 0;   // nodes of cameras
   };
   struct Placed {
     CameraPlan camera;  // its workers are places in the next one

@@ -1,7 +1,5 @@
 #include "app/worker/worker.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <list>
 #include <map>
@@ -10,45 +8,18 @@
 #include <utility>
 
 #include "app/control/child.h"
-#include "app/control/gpu_loss.h"
 #include "app/control/ring_descriptors.h"
 #include "app/rings/retired_rings.h"
 #include "app/worker/node.h"
+#include "app/worker/worker_gpu.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
-#include "core/pretended_gpus.h"
 
 namespace campipe {
 namespace {
 
 constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
-
-// The GPU that this process works on, with its context; the CPU: none.
-Device take_gpu(const Device& gpu) {
-  failpoint("worker.beginning", to_string(gpu));
-  if (!on_gpu(gpu) || is_pretended(gpu)) return {};
-  if constexpr (with_cuda) {
-    use_gpu(gpu);
-    spdlog::info("works on {}", to_string(gpu));
-    return gpu;
-  } else {
-    throw Error("this campipe was built without CUDA and cannot work on " + to_string(gpu));
-  }
-}
-
-// What it writes for a GPU that there is not, too, is in the CPU's memory.
-messages::WrittenEdge on_this_machine(messages::WrittenEdge edge) {
-  if (is_pretended(edge.memory.device)) edge.memory = {};
-  return edge;
-}
-
-// Nothing that this process does with the GPU will succeed, and streams may wait for ever: neither destructors nor
-// other nodes' threads would come to an end. The supervisor starts a new process.
-[[noreturn]] void leave_lost_gpu(const messages::Setup& setup, const std::string& reason) {
-  spdlog::critical("the GPU cannot be used any more, so this process ends: {}", reason);
-  _exit(gpu_loss_status(setup.gpu, setup.sees));
-}
 
 // A ring on its way from the supervisor to its node.
 struct GivenRing {

@@ -45,7 +45,7 @@ TEST_F(ClusterConfigTest, KeysAreRead) {
                                {{"floor", "2"}, {"side", "north"}},
                                ClusterTlsConfig{"one.pem", "one.pem", "one.key"},
                                OnEtcdMissing::run,
-                               {.encrypt = false, .ports = "7000-7099"}};
+                               {.encrypt = false, .ports = "7000-7099", .transports = {}}};
   EXPECT_EQ(loaded.rig.cluster, expected);
   EXPECT_EQ(loaded.rig.cameras.at(0).on_partition, OnPartition::stop);
 }

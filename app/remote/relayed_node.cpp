@@ -1,0 +1,140 @@
+#include "app/remote/relayed_node.h"
+
+#include <new>
+#include <utility>
+
+#include "app/control/child.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+// That frames which the other node has still in hands come back, one after another, when no more are sent.
+constexpr auto patience = std::chrono::seconds(2);
+
+// What a process before has counted stays, if `again`.
+LinkCounts& counts_of(LinkBlock& block, bool again) {
+  if (!again) new (&block) LinkBlock();
+  return block.counts;
+}
+
+}  // namespace
+
+RelayedNode::RelayedNode(const messages::RunNode& asked, const RigPage& page, Events events)
+    : input_(asked.inputs.at(0)),
+      output_(asked.edges.at(0)),
+      policy_(asked.drop_policy),
+      queue_size_(asked.queue_size),
+      page_(page),
+      events_(std::move(events)),
+      block_(page.edge_writer(output_.edge, page.own())),
+      next_epoch_(output_.epoch) {}
+
+// Threads of links use the rest.
+RelayedNode::~RelayedNode() {
+  sending_.reset();
+  receiving_.reset();
+}
+
+void RelayedNode::send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys) {
+  send_ = link;
+  send_keys_ = keys;
+  if (sending_) sending_->set_peer(link.address, link.transport);
+}
+
+void RelayedNode::receive_by(const messages::ReceiveLink& link, const std::optional<LinkKeys>& keys) {
+  receive_ = link;
+  receive_keys_ = keys;
+}
+
+void RelayedNode::renew() { renews_ = receiving_ != nullptr; }
+
+// A ring that has been offered is read by one end alone.
+void RelayedNode::add(const LinkedRing& ring) {
+  rings_.clear();
+  if (sending_) return sending_->add(ring);
+  rings_.push_back(ring);
+}
+
+void RelayedNode::begin_sending() {
+  SendingEnd::Rules rules;
+  rules.policy = policy_;
+  rules.queue = queue_size_;
+  rules.on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
+  messages::SendLink link = *send_;
+  LinkCounts& counts = counts_of(page_.link(input_, page_.own()), link.again);
+  link.taken = counts.taken;
+  link.again = true;
+  sending_ = std::make_unique<SendingThread>(link, send_keys_, counts, std::move(rules));
+  for (const LinkedRing& ring : rings_) sending_->add(ring);
+  rings_.clear();
+}
+
+void RelayedNode::begin_receiving() {
+  ReceivingThread::Events events;
+  events.on_listens = [this](unsigned port) { events_.on_listens(output_.edge, port); };
+  events.on_ring = [this](const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate, int /*rotation*/) {
+    next_epoch_ = epoch + 1;
+    events_.on_ring(output_.edge, ring, epoch, frame_rate);
+  };
+  events.on_faulty_reader = [this] { accuse(block_.accusation, Accused::other_end); };
+  events.on_dropped = [this](DropCause cause) { counter(block_.unpublished, cause).fetch_add(1); };
+  events.wanted = [this](std::uint64_t number) {
+    const Flight::Arrival arrival = flight_.comes_back(number);
+    if (arrival.lost > 0) counter(block_.unpublished, DropCause::link_lost).fetch_add(arrival.lost);
+    return arrival.is_awaited;
+  };
+  messages::ReceiveLink link = *receive_;
+  LinkCounts& counts = counts_of(page_.link(output_.edge, page_.own()), link.again);
+  receive_->again = true;
+  link.queue_size = output_.queue_size;
+  link.epoch = next_epoch_;
+  link.base = output_.base;
+  receiving_ =
+      std::make_unique<ReceivingThread>(std::move(link), receive_keys_, counts, std::move(events), output_.drop_policy);
+}
+
+bool RelayedNode::tick() {
+  if ((sending_ && sending_->hangs()) || (receiving_ && receiving_->hangs()))
+    fail_process("a thread of the link to another node hangs");
+  if (sending_ && sending_->is_over()) {
+    sending_.reset();
+    sent_all_ = true;
+  }
+  if (!sending_ && !sent_all_ && send_) begin_sending();
+  if (receiving_ && renews_) receiving_->leave();
+  if (receiving_ && receiving_->is_over()) {
+    output_.base = receiving_->base();
+    receiving_.reset();
+    renews_ = false;
+  }
+  if (!finishing_) {
+    if (!receiving_ && receive_) begin_receiving();
+    return false;
+  }
+  return drain();
+}
+
+// First all goes there, then what is made of it comes back.
+bool RelayedNode::drain() {
+  if (abandoned_ && sending_) sending_->leave();
+  if (!sending_) {
+    sent_all_ = true;
+  } else {
+    sending_->finish();
+  }
+  const auto now = Clock::now();
+  if (!sent_all_ || flight_.size() != std::exchange(under_way_, flight_.size())) progress_ = now;
+  const bool waits = receiving_ && !abandoned_ && (!sent_all_ || (under_way_ > 0 && now - progress_ < patience));
+  if (waits) return false;
+  if (receiving_) {
+    receiving_->leave();
+    return false;
+  }
+  if (sending_) return false;
+  const std::size_t lost = flight_.give_up();
+  if (lost > 0) counter(block_.unpublished, DropCause::link_lost).fetch_add(lost);
+  return true;
+}
+
+}  // namespace campipe

@@ -1,0 +1,199 @@
+#include "app/supervisor/guest_stages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/placement/stand_ins.h"
+#include "app/supervisor/remote_stages.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+// For people.
+std::string name_of(const std::string& camera, const RemotePart& part) { return camera + ", " + part.name; }
+
+}  // namespace
+
+void GuestStages::follow() {
+  if (!cluster_.is_on()) return;
+  const std::vector<Wanted> all = wanted();
+  end_others(all);
+  for (const Wanted& one : all) {
+    const bool is_there = std::ranges::any_of(stages_, [&](const Stage& stage) { return stage.wanted == one; });
+    if (!is_there) add(one);
+  }
+  for (Stage& stage : stages_) follow(stage);
+}
+
+// A node that is away has none.
+std::vector<GuestStages::Wanted> GuestStages::wanted() const {
+  std::vector<Wanted> all;
+  if (rig_.phase != RunPhase::running) return all;
+  const ClusterState& state = control_.seen();
+  const std::string own = node_name(*rig_.config.cluster);
+  for (const auto& [camera, part] : cluster_.guest_parts()) {
+    const auto found = state.cameras.find(camera->name);
+    if (found == state.cameras.end() || found->second.node == own) continue;
+    const auto peer = state.nodes.find(found->second.node);
+    if (peer == state.nodes.end() || !peer->second.here) continue;
+    all.push_back({camera->name, peer->first, *part, frame_policy(*camera), static_cast<unsigned>(camera->queue_size)});
+  }
+  return all;
+}
+
+void GuestStages::end_others(const std::vector<Wanted>& wanted) {
+  std::erase_if(stages_, [&](const Stage& stage) {
+    if (std::ranges::find(wanted, stage.wanted) != wanted.end()) return false;
+    spdlog::info("{}: node '{}' needs nothing of it done here any more",
+                 name_of(stage.wanted.camera, stage.wanted.part), stage.wanted.peer);
+    processes_.send(processes_.worker(stage.worker), messages::ForgetNode{{stage.node}});
+    rig_.cameras.release_parts({stage.node}, {stage.input, stage.output});
+    return true;
+  });
+}
+
+void GuestStages::add(const Wanted& wanted) {
+  std::string problem;
+  try {
+    ManagedProcess* const guest = guest_on(wanted.part.at.place);
+    if (guest == nullptr) throw Error("there is no GPU " + wanted.part.at.place + " on this node that can be used");
+    const PartIds ids = rig_.cameras.reserve_parts(1, 2);
+    Stage& stage = stages_.emplace_back();
+    stage.wanted = wanted;
+    stage.node = ids.nodes[0];
+    stage.input = ids.edges[0];
+    stage.output = ids.edges[1];
+    stage.worker = guest->number;
+    spdlog::info("{}: is done here for node '{}'", name_of(wanted.camera, wanted.part), wanted.peer);
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  std::string& known = refused_[name_of(wanted.camera, wanted.part)];
+  if (std::exchange(known, problem) != problem && !problem.empty())
+    spdlog::error("{}: cannot be done for node '{}': {}", name_of(wanted.camera, wanted.part), wanted.peer, problem);
+}
+
+// One for each device. Null: there is no such device.
+ManagedProcess* GuestStages::guest_on(const std::string& place) {
+  ProcessPlace wanted;
+  wanted.is_guest = true;
+  if (place != "cpu") {
+    const Gpu* const gpu = find_gpu(rig_.machine.devices, place);
+    if (gpu == nullptr || !can_be_used(*gpu)) return nullptr;
+    wanted.gpu = gpu->device;
+    wanted.gpu_name = gpu_name(rig_.machine.devices, gpu->device);
+    wanted.sees = {gpu->device};
+    wanted.numa_node = gpu->numa_node;
+    wanted.cpus = gpu->cpus;
+  }
+  const auto found = std::ranges::find_if(processes_.all(), [&](const ManagedProcess& process) {
+    return process.kind == ProcessKind::worker && process.place.is_guest && process.place.gpu == wanted.gpu;
+  });
+  if (found != processes_.all().end()) return &*found;
+  if (processes_.count(ProcessKind::worker) == max_workers) throw Error("there are as many workers as there can be");
+  return &processes_.add(ProcessKind::worker, std::move(wanted));
+}
+
+void GuestStages::follow(Stage& stage) {
+  exchange_.ask(stage.wanted.peer);
+  ManagedProcess& guest = processes_.worker(stage.worker);
+  const messages::OfferedLinks* const offered = exchange_.offered_by(stage.wanted.peer);
+  if (offered == nullptr || !guest.child) return;
+  if (!stage.key.empty() && stage.key != offered->key) {  // it was restarted: so is this, for what it begins
+    processes_.send(guest, messages::ForgetNode{{stage.node}});
+    stage.key.clear();
+    stage.there_port = stage.back_port = 0;
+    stage.again = false;
+  }
+  if (stage.key.empty()) begin(stage, guest, *offered);
+  if (stage.key.empty()) return;
+  const std::string there = link_there(stage.wanted.camera, stage.wanted.part.name);
+  if (stage.there_port != 0) exchange_.offer({there, stage.there_port, stage.there});
+  const std::string back = link_back(stage.wanted.camera, stage.wanted.part.name);
+  const auto* const its = find_link(*offered, back);
+  if (its == nullptr || (its->port == stage.back_port && its->transport == stage.back)) return;
+  const std::string address = exchange_.address_of(stage.wanted.peer, its->port);
+  if (address.empty()) return;
+  const messages::SendLink message{stage.output,         back,           address,    offered->key, 0,
+                                   exchange_.encrypts(), its->transport, stage.again};
+  if (!processes_.send(guest, message)) return;
+  stage.back_port = its->port;
+  stage.back = its->transport;
+}
+
+void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::OfferedLinks& offered) {
+  const auto transport = exchange_.transport_from(offered);
+  if (!transport) return;
+  const Wanted& wanted = stage.wanted;
+  messages::RunNode node;
+  node.node = stage.node;
+  node.inputs = {stage.input};
+  node.name = wanted.camera;
+  node.drop_policy = wanted.policy;
+  node.queue_size = wanted.queue_size;
+  messages::WrittenEdge& edge = node.edges.emplace_back();
+  edge.edge = stage.output;
+  edge.name = wanted.camera;
+  edge.filters = wanted.part.filters;
+  edge.drop_policy = wanted.policy;
+  edge.queue_size = wanted.queue_size;
+  if (on_gpu(guest.place.gpu)) edge.memory = {MemoryKind::host, ReadySignal::immediate, guest.place.gpu};
+  if (wanted.part.tile) edge.tile = messages::Tile{*wanted.part.tile, wanted.part.tiles};
+  messages::ReceiveLink link =
+      exchange_.receive(stage.input, link_there(wanted.camera, wanted.part.name), offered.key, *transport);
+  link.again = stage.again;
+  if (!processes_.send(guest, node) || !processes_.send(guest, link)) return;
+  stage.key = offered.key;
+  stage.there = *transport;
+}
+
+bool GuestStages::needs(const ManagedProcess& guest) const {
+  return std::ranges::find(stages_, guest.number, &Stage::worker) != stages_.end();
+}
+
+void GuestStages::on_death(const ManagedProcess& guest) {
+  for (Stage& stage : stages_) {
+    if (stage.worker != guest.number) continue;
+    stage.again = stage.again || !stage.key.empty();
+    stage.key.clear();
+    stage.there_port = stage.back_port = 0;
+  }
+}
+
+GuestStages::Stage& GuestStages::stage_of(const ManagedProcess& by, EdgeId edge) {
+  const auto found = std::ranges::find_if(stages_, [&](const Stage& stage) {
+    return stage.worker == by.number && (stage.input == edge || stage.output == edge);
+  });
+  if (found == stages_.end()) throw BadMessage("something for an edge that it does not have");
+  return *found;
+}
+
+void GuestStages::on(const ManagedProcess& by, const messages::LinkListens& listens) {
+  Stage& stage = stage_of(by, listens.edge);
+  if (stage.input != listens.edge || listens.port == 0 || listens.port > 65'535)
+    throw BadMessage("a port that cannot be");
+  stage.there_port = listens.port;
+}
+
+void GuestStages::on(const ManagedProcess& by, const messages::EdgeFailed& failed) {
+  const Stage& stage = stage_of(by, failed.edge);
+  spdlog::error("{}: {} (done for node '{}')", name_of(stage.wanted.camera, stage.wanted.part), failed.reason,
+                stage.wanted.peer);
+}
+
+void GuestStages::add_status(nlohmann::json& links) const {
+  for (const Stage& stage : stages_) {
+    if (stage.key.empty()) continue;
+    const ProcessId guest = worker_process(stage.worker);
+    const auto add = [&](EdgeId edge, bool sends, LinkTransport transport) {
+      links.push_back(stage_link_status(stage.wanted.camera, stage.wanted.part.name, stage.wanted.peer, sends,
+                                        transport, exchange_.encrypts(), rig_.page.link(edge, guest).counts));
+    };
+    add(stage.input, false, stage.there);
+    add(stage.output, true, stage.back);
+  }
+}
+
+}  // namespace campipe

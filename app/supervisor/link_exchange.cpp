@@ -1,0 +1,130 @@
+#include "app/supervisor/link_exchange.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/config/address.h"
+#include "app/control/link_keys.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t longest_name = 160;
+constexpr std::size_t most_links = 10'000;
+constexpr unsigned highest_port = 65'535;
+
+// "10.0.0.1" of "10.0.0.1:8443", with the brackets of IPv6.
+std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+bool is_possible(const messages::OfferedLinks& offered) {
+  const auto is_link = [](const messages::OfferedLinks::Link& link) {
+    return !link.name.empty() && link.name.size() <= longest_name && link.port > 0 && link.port <= highest_port;
+  };
+  return link_key_from(offered.key) && offered.links.size() <= most_links &&
+         std::ranges::all_of(offered.links, is_link);
+}
+
+bool has(const std::vector<LinkTransport>& transports, LinkTransport transport) {
+  return std::ranges::find(transports, transport) != transports.end();
+}
+
+}  // namespace
+
+const messages::OfferedLinks::Link* find_link(const messages::OfferedLinks& offered, const std::string& name) {
+  const auto found = std::ranges::find(offered.links, name, &messages::OfferedLinks::Link::name);
+  return found == offered.links.end() ? nullptr : &*found;
+}
+
+LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control)
+    : rig_(rig), processes_(processes), control_(control) {
+  if (!rig_.config.cluster) return;
+  LinkKey public_key;
+  LinkKey secret_key;
+  static_assert(crypto_box_PUBLICKEYBYTES == sizeof public_key && crypto_box_SECRETKEYBYTES == sizeof secret_key);
+  if (sodium_init() < 0) throw Error("libsodium does not start");
+  crypto_box_keypair(public_key.data(), secret_key.data());
+  public_key_ = text_of(public_key);
+  secret_key_ = text_of(secret_key);
+}
+
+void LinkExchange::ask(const std::string& node) {
+  if (std::ranges::find(next_.ask, node) == next_.ask.end()) next_.ask.push_back(node);
+}
+
+void LinkExchange::share() {
+  if (!rig_.config.cluster) return;
+  messages::ShareLinks shares = std::exchange(next_, {});
+  shares.own.key = public_key_;
+  shares.own.encrypted = encrypts();
+  shares.own.transports = own_transports();
+  shares.own.rdma = transports_ && transports_->rdma;
+  if (shared_ == shares || !processes_.send(processes_.publisher(), shares)) return;
+  shared_ = std::move(shares);
+}
+
+const messages::OfferedLinks* LinkExchange::offered_by(const std::string& node) const {
+  const auto found = offered_.find(node);
+  return found == offered_.end() || found->second.encrypted != encrypts() ? nullptr : &found->second;
+}
+
+std::string LinkExchange::address_of(const std::string& node, unsigned port) const {
+  const auto found = control_.seen().nodes.find(node);
+  if (found == control_.seen().nodes.end()) return "";
+  return host_of(found->second.address) + ":" + std::to_string(port);
+}
+
+messages::ReceiveLink LinkExchange::receive(EdgeId edge, const std::string& name, const std::string& peer_key,
+                                            LinkTransport transport) const {
+  const ClusterConfig& cluster = *rig_.config.cluster;
+  messages::ReceiveLink message;
+  message.edge = edge;
+  message.name = name;
+  message.host = host_of(cluster.address);
+  if (const auto ports = parse_port_range(cluster.links.ports)) {
+    message.first_port = ports->first;
+    message.last_port = ports->last;
+  }
+  message.encrypted = encrypts();
+  message.transport = transport;
+  message.peer_key = peer_key;
+  return message;
+}
+
+void LinkExchange::on(const messages::PeerLinks& links) {
+  const bool is_asked = shared_ && std::ranges::find(shared_->ask, links.peer) != shared_->ask.end();
+  if (!is_possible(links.offered)) throw BadMessage("links that cannot be");
+  if (!is_asked) return;  // that was before
+  messages::OfferedLinks& known = offered_[links.peer];
+  if (links.offered.encrypted != encrypts() && links.offered.key != known.key)
+    spdlog::error("no links to node '{}': `cluster.links.encrypt` is {} there, and {} here", links.peer,
+                  links.offered.encrypted, encrypts());
+  known = links.offered;
+}
+
+// UCX does not encrypt.
+std::vector<LinkTransport> LinkExchange::own_transports() const {
+  if (!transports_) return {};
+  const std::vector<LinkTransport>& asked = rig_.config.cluster->links.transports;
+  std::vector<LinkTransport> own = asked.empty() ? transports_->usable : asked;
+  std::erase_if(own, [&](LinkTransport transport) {
+    return !has(transports_->usable, transport) || (transport == LinkTransport::ucx && encrypts());
+  });
+  return own;
+}
+
+std::optional<LinkTransport> LinkExchange::transport_from(const messages::OfferedLinks& offered) const {
+  if (!transports_ || offered.transports.empty()) return std::nullopt;
+  const bool chooses = rig_.config.cluster->links.transports.empty();
+  const bool has_rdma = transports_->rdma && offered.rdma;
+  for (const LinkTransport transport : own_transports()) {
+    const bool is_wanted = !chooses || transport == LinkTransport::zeromq || has_rdma;
+    if (is_wanted && has(offered.transports, transport)) return transport;
+  }
+  return std::nullopt;
+}
+
+}  // namespace campipe

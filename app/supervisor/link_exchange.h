@@ -1,0 +1,64 @@
+// What this node and the others of its cluster tell each other about links: keys, transports, and where the links are
+// listened for that they receive. They do so through their doors, of which the publisher asks those that are named
+// here. This node's keys are made with it, so that one that was restarted is known by another key.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/supervisor/cluster_control.h"
+#include "app/supervisor/processes.h"
+
+namespace campipe {
+
+class LinkExchange {
+ public:
+  LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control);
+
+  // For processes with ends of links.
+  [[nodiscard]] messages::LinkIdentity identity() const { return {public_key_, secret_key_}; }
+  [[nodiscard]] bool encrypts() const { return rig_.config.cluster->links.encrypt; }
+
+  // ---- Several times a second: what is needed from now on, in any order, and then share()
+  // Links to that node, or from it.
+  void ask(const std::string& node);
+  // One that this node listens for.
+  void offer(messages::OfferedLinks::Link link) { next_.own.links.push_back(std::move(link)); }
+  void share();
+  // A new publisher.
+  void share_again() { shared_.reset(); }
+
+  // Null: it has not told yet, or the two do not agree on encryption. Valid until the next on().
+  [[nodiscard]] const messages::OfferedLinks* offered_by(const std::string& node) const;
+  // By which a link from there comes. Nothing: it is not known yet, or there is none that both have.
+  [[nodiscard]] std::optional<LinkTransport> transport_from(const messages::OfferedLinks& offered) const;
+  // To that port of another node; empty: the node is not known.
+  [[nodiscard]] std::string address_of(const std::string& node, unsigned port) const;
+  // A link to this node, of that name, from the node that has offered that.
+  [[nodiscard]] messages::ReceiveLink receive(EdgeId edge, const std::string& name, const std::string& peer_key,
+                                              LinkTransport transport) const;
+
+  // Throws BadMessage for what no node can offer.
+  void on(const messages::PeerLinks& links);
+  void on(const messages::LinkTransports& transports) { transports_ = transports; }
+
+ private:
+  [[nodiscard]] std::vector<LinkTransport> own_transports() const;
+
+  RigState& rig_;
+  Processes& processes_;
+  const ClusterControl& control_;
+  std::string public_key_;
+  std::string secret_key_;
+  std::map<std::string, messages::OfferedLinks> offered_;  // by node
+  messages::ShareLinks next_;
+  std::optional<messages::ShareLinks> shared_;          // as the publisher knows it
+  std::optional<messages::LinkTransports> transports_;  // none: no process has said yet
+};
+
+// Null: there is none of that name.
+const messages::OfferedLinks::Link* find_link(const messages::OfferedLinks& offered, const std::string& name);
+
+}  // namespace campipe

@@ -1,0 +1,39 @@
+// Stages and tiles of this node's cameras that other nodes of the cluster do (`placement: {filter: node-b/0}`). Each
+// such node of the graph is in a worker that has its work done there, a relay (app/remote/relay.h); here that is told
+// how to reach the other node. The other node finds the same parts in the cluster's rig and plan (guest_stages.h).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "app/supervisor/link_exchange.h"
+#include "app/supervisor/processes.h"
+
+namespace campipe {
+
+class RemoteStages {
+ public:
+  RemoteStages(RigState& rig, Processes& processes, LinkExchange& exchange)
+      : rig_(rig), processes_(processes), exchange_(exchange) {}
+
+  // To be called several times a second, before LinkExchange::share().
+  void follow();
+  void on_death(const ManagedProcess& relay);
+  // The links, as MosaicLinks::status() has them.
+  void add_status(nlohmann::json& links) const;
+
+ private:
+  void follow(Camera& camera, CameraNode& node);
+  void tell(Camera& camera, CameraNode& node, ManagedProcess& relay, const messages::OfferedLinks& offered);
+
+  RigState& rig_;
+  Processes& processes_;
+  LinkExchange& exchange_;
+};
+
+// Of the two links of such a part: "gate/filter 2/there", which brings the frames, and "gate/filter 2/back".
+std::string link_there(const std::string& camera, const std::string& part);
+std::string link_back(const std::string& camera, const std::string& part);
+nlohmann::json stage_link_status(const std::string& camera, const std::string& part, const std::string& peer,
+                                 bool sends, LinkTransport transport, bool encrypted, const LinkCounts& counts);
+
+}  // namespace campipe
