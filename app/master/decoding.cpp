@@ -31,7 +31,11 @@ void Decoding::begin(std::shared_ptr<const SourceStream> next) {
   const auto before = std::exchange(stream_, std::move(next));  // stays while the parts refer to it
   const SourceStream& stream = *stream_;
   clock_.connected(stream);
-  if (camera_.start.decode) frames_.begin(stream);
+  if (camera_.start.decode) {
+    frames_.begin(stream);
+  } else {
+    frames_.end();  // who comes is decoded for anew: what was there has been drained, and takes nothing any more
+  }
   motion_.begin(stream, camera_.start.decode && !frames_.on_hardware());
   rings_.expect_burst(camera_.start.live ? opening : std::chrono::nanoseconds(0));
 }
