@@ -90,6 +90,12 @@ double encode_cores(unsigned number, const RigPlan& plan, const RigConfig& rig, 
   return cores * time / std::max(outputs, 1U);
 }
 
+Placement with_host_memory(Placement placement) {
+  placement.memory = MemoryKind::host;
+  placement.ready = ReadySignal::immediate;
+  return placement;
+}
+
 // From the source to the nodes on these GPUs, of which the first is the first node's.
 Placement place_source(const CameraConfig& camera, bool shown, const std::vector<Device>& gpus,
                        const Machine& machine) {
@@ -106,6 +112,7 @@ Placement place_source(const CameraConfig& camera, bool shown, const std::vector
   placement.ready = memory.ready;
   const bool chosen = !camera.ipc_memory && placement.memory != MemoryKind::host;
   for (const Device& other : gpus) {
+    if (!on_gpu(other)) return with_host_memory(placement);  // such as a tile on another node
     if (chosen && !sharing_problem(devices, placement.decode_gpu, other, placement.memory).empty())
       placement.memory = MemoryKind::host;  // one ring for all of them
   }
