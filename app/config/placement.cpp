@@ -113,6 +113,12 @@ std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report&
     if (place) places.push_back(std::move(*place));
   }
   if (places.size() != node.children.size()) return std::nullopt;
+  if (std::ranges::any_of(places, remote_place) && std::ranges::find(places, "auto") != places.end()) {
+    report.at(node,
+              "expected a place for each tile: `auto` cannot be beside places on other nodes, "
+              "which have to know how many tiles there are");
+    return std::nullopt;
+  }
   const auto is_gpu = [&](const std::string& place) { return place != "auto" && !is_cpu(place); };
   if (std::ranges::any_of(places, is_cpu) && std::ranges::any_of(places, is_gpu)) {
     report.at(node, "expected GPUs alone, or places on the CPU alone");
