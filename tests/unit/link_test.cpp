@@ -162,5 +162,37 @@ TEST(LinkAlone, WithAnotherKeyNobodyComesIn) {
   EXPECT_EQ(near.counts().delivered, 10U);
 }
 
+class NoInbox final : public LinkWire::Inbox {
+ public:
+  std::span<std::uint8_t> place(LinkWire::Peer, LinkWire::Bytes, std::size_t) override { return {}; }
+};
+
+// The process before it has settled frames, and the peer has no ring to send yet.
+TEST(LinkAlone, WhatARestartedEndSaysBeforeItsFirstRingCanBe) {
+  auto wire = listening_wire();
+  const auto peer = connecting_wire(wire->address());
+  std::atomic<bool> leaves{false};
+  ReceivingEnd::Events events;
+  events.on_ring = [](const FrameRingMemory&, std::uint64_t, double, std::int32_t) {};
+  events.left = [&leaves] { return leaves.load(); };
+  ReceivingEnd end(std::move(wire), {.name = link_name, .settled = 5}, std::move(events));
+  std::jthread thread([&end] { end.run(); });
+  peer->open();
+  std::vector<std::uint8_t> head;
+  link::encode(link::Hello{.end = link::End::sending, .name = link_name}, head);
+  EXPECT_TRUE(peer->send(0, head, {}));
+  NoInbox inbox;
+  const auto next = [&] {
+    const auto arrival = peer->receive(after(seconds(5)), inbox);
+    return arrival ? link::decode(arrival->head) : std::nullopt;
+  };
+  const auto answer = next();
+  const auto beat = next();
+  leaves = true;
+  ASSERT_TRUE(answer && std::holds_alternative<link::Hello>(*answer));
+  ASSERT_TRUE(beat && std::holds_alternative<link::Credit>(*beat));
+  EXPECT_EQ(std::get<link::Credit>(*beat).settled, 5U);
+}
+
 }  // namespace
 }  // namespace campipe::test
