@@ -99,6 +99,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "5:24: cameras.dock.placement.tiles: expected an integer from 1 to 8, got '9'"},
         Mistake{"    filters: [sharpen]\n    placement: {tiles: []}\n",
                 "5:24: cameras.dock.placement.tiles: expected 1 to 8 tiles, got 0"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: [auto, node-b/cpu]}\n",
+                "5:24: cameras.dock.placement.tiles: expected a place for each tile: `auto` cannot be beside "
+                "places on other nodes, which have to know how many tiles there are"},
         Mistake{"    filters: [sharpen]\n    placement: {tiles: [0, cpu]}\n",
                 "5:24: cameras.dock.placement.tiles: expected GPUs alone, or places on the CPU alone"},
         Mistake{"    filters: [sharpen, motion, sharpen]\n    placement: {tiles: 2}\n",
