@@ -116,6 +116,21 @@ void check_door(const Given<RigConfig>& file, Report& report) {
                                "certificate come in");
 }
 
+// It would be one that is never taken.
+void check_link_transports(const Given<RigConfig>& file, Report& report) {
+  const Origin& transports = file["cluster.links.transports"];
+  const Origin& encrypt = file["cluster.links.encrypt"];
+  if (!transports.good || transports.node == nullptr || (encrypt.node != nullptr && !encrypt.good)) return;
+  const ClusterLinksConfig& links = file.value.cluster->links;
+  const auto ucx = std::ranges::find(links.transports, LinkTransport::ucx);
+  if (ucx == links.transports.end() || !links.encrypt) return;
+  const auto place = static_cast<std::size_t>(ucx - links.transports.begin());
+  report.at(
+      transports.node->children.at(place),
+      "ucx does not encrypt, and `encrypt` is true: set `encrypt: false` on all nodes, which is for networks that "
+      "only they are on, or leave ucx out");
+}
+
 }  // namespace
 
 std::optional<std::string> read_cluster_name(const YamlNode& node, Report& report) {
@@ -234,6 +249,7 @@ void check_cluster(const Given<RigConfig>& file, Report& report) {
   }
   refuse_rtsp_secrets(file, report);
   check_door(file, report);
+  check_link_transports(file, report);
   const Origin& etcd = file["cluster.etcd"];
   if (!etcd.good) return;
   bool needs_certificates = false;

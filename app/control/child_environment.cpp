@@ -39,9 +39,9 @@ constexpr auto kept_names = std::to_array<std::string_view>({"PATH",
                                                              "CAMPIPE_LOGS_TO_JOURNAL",
                                                              "CAMPIPE_LOG_FORMAT"});
 // Of families that belong to one library each.
-constexpr auto kept_families =
-    std::to_array<std::string_view>({"LC_", "XDG_", "CUDA_", "NVIDIA_", "GST_", "G_", "GIO_", "ORC_", "OPENCV_",
-                                     "GNUTLS_", "SSL_CERT_", "MALLOC_", "ASAN_", "LSAN_", "TSAN_", "UBSAN_", "GCOV_"});
+constexpr auto kept_families = std::to_array<std::string_view>(
+    {"LC_", "XDG_", "CUDA_", "NVIDIA_", "GST_", "G_", "GIO_", "ORC_", "OPENCV_", "GNUTLS_", "SSL_CERT_", "UCX_",
+     "MALLOC_", "ASAN_", "LSAN_", "TSAN_", "UBSAN_", "GCOV_"});
 
 std::string_view name_of(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 

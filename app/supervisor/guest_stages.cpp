@@ -124,7 +124,7 @@ void GuestStages::follow(Stage& stage) {
 }
 
 void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::OfferedLinks& offered) {
-  const auto transport = exchange_.transport_from(offered);
+  const auto transport = exchange_.transport_with(stage.wanted.peer, offered, false);
   if (!transport) return;
   const Wanted& wanted = stage.wanted;
   messages::RunNode node;

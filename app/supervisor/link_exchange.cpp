@@ -28,8 +28,8 @@ bool is_possible(const messages::OfferedLinks& offered) {
          std::ranges::all_of(offered.links, is_link);
 }
 
-bool has(const std::vector<LinkTransport>& transports, LinkTransport transport) {
-  return std::ranges::find(transports, transport) != transports.end();
+bool asks_for_ucx(const ClusterLinksConfig& config) {
+  return std::ranges::find(config.transports, LinkTransport::ucx) != config.transports.end();
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void LinkExchange::share() {
   messages::ShareLinks shares = std::exchange(next_, {});
   shares.own.key = public_key_;
   shares.own.encrypted = encrypts();
-  shares.own.transports = own_transports();
+  shares.own.transports = own_options().transports;
   shares.own.rdma = transports_ && transports_->rdma;
   if (shared_ == shares || !processes_.send(processes_.publisher(), shares)) return;
   shared_ = std::move(shares);
@@ -105,26 +105,33 @@ void LinkExchange::on(const messages::PeerLinks& links) {
   known = links.offered;
 }
 
-// UCX does not encrypt.
-std::vector<LinkTransport> LinkExchange::own_transports() const {
-  if (!transports_) return {};
-  const std::vector<LinkTransport>& asked = rig_.config.cluster->links.transports;
-  std::vector<LinkTransport> own = asked.empty() ? transports_->usable : asked;
-  std::erase_if(own, [&](LinkTransport transport) {
-    return !has(transports_->usable, transport) || (transport == LinkTransport::ucx && encrypts());
-  });
-  return own;
+void LinkExchange::on(const messages::LinkTransports& transports) {
+  if (transports_ == transports) return;  // of the process before
+  transports_ = transports;
+  if (!asks_for_ucx(config()) || transports.problem_of_ucx.empty()) return;
+  const bool has_other = !own_options().transports.empty();
+  spdlog::log(has_other ? spdlog::level::warn : spdlog::level::err, "`cluster.links.transports` asks for ucx: {}{}",
+              transports.problem_of_ucx, has_other ? "" : "; this node has no links");
 }
 
-std::optional<LinkTransport> LinkExchange::transport_from(const messages::OfferedLinks& offered) const {
-  if (!transports_ || offered.transports.empty()) return std::nullopt;
-  const bool chooses = rig_.config.cluster->links.transports.empty();
-  const bool has_rdma = transports_->rdma && offered.rdma;
-  for (const LinkTransport transport : own_transports()) {
-    const bool is_wanted = !chooses || transport == LinkTransport::zeromq || has_rdma;
-    if (is_wanted && has(offered.transports, transport)) return transport;
+// Of one that does not know yet: without transports.
+LinkOptions LinkExchange::own_options() const {
+  return transports_ ? link_options(config(), transports_->usable, transports_->rdma) : LinkOptions();
+}
+
+std::optional<LinkTransport> LinkExchange::transport_with(const std::string& peer,
+                                                          const messages::OfferedLinks& offered, bool sends) {
+  const LinkOptions own = own_options();
+  const LinkOptions its{offered.transports, offered.rdma};
+  const auto chosen = sends ? link_transport(its, own) : link_transport(own, its);
+  const bool is_known = !own.transports.empty() && !its.transports.empty();
+  if (chosen || !is_known) {
+    without_transport_.erase(peer);
+  } else if (without_transport_.insert(peer).second) {
+    spdlog::error("no links with node '{}': they could go by {} there, and by {} here; see `cluster.links` of both",
+                  peer, names_of(its.transports), names_of(own.transports));
   }
-  return std::nullopt;
+  return chosen;
 }
 
 }  // namespace campipe

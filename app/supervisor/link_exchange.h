@@ -5,9 +5,11 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "app/placement/link_choice.h"
 #include "app/supervisor/cluster_control.h"
 #include "app/supervisor/processes.h"
 
@@ -19,7 +21,7 @@ class LinkExchange {
 
   // For processes with ends of links.
   [[nodiscard]] messages::LinkIdentity identity() const { return {public_key_, secret_key_}; }
-  [[nodiscard]] bool encrypts() const { return rig_.config.cluster->links.encrypt; }
+  [[nodiscard]] bool encrypts() const { return config().encrypt; }
 
   // ---- Several times a second: what is needed from now on, in any order, and then share()
   // Links to that node, or from it.
@@ -32,8 +34,10 @@ class LinkExchange {
 
   // Null: it has not told yet, or the two do not agree on encryption. Valid until the next on().
   [[nodiscard]] const messages::OfferedLinks* offered_by(const std::string& node) const;
-  // By which a link from there comes. Nothing: it is not known yet, or there is none that both have.
-  [[nodiscard]] std::optional<LinkTransport> transport_from(const messages::OfferedLinks& offered) const;
+  // By which a link with that node goes, which has offered that. Nothing: it is not known yet, or there is none that
+  // both have, which is logged once. `sends`: this node does.
+  std::optional<LinkTransport> transport_with(const std::string& peer, const messages::OfferedLinks& offered,
+                                              bool sends);
   // To that port of another node; empty: the node is not known.
   [[nodiscard]] std::string address_of(const std::string& node, unsigned port) const;
   // A link to this node, of that name, from the node that has offered that.
@@ -42,10 +46,11 @@ class LinkExchange {
 
   // Throws BadMessage for what no node can offer.
   void on(const messages::PeerLinks& links);
-  void on(const messages::LinkTransports& transports) { transports_ = transports; }
+  void on(const messages::LinkTransports& transports);
 
  private:
-  [[nodiscard]] std::vector<LinkTransport> own_transports() const;
+  [[nodiscard]] LinkOptions own_options() const;
+  [[nodiscard]] const ClusterLinksConfig& config() const { return rig_.config.cluster->links; }
 
   RigState& rig_;
   Processes& processes_;
@@ -56,6 +61,7 @@ class LinkExchange {
   messages::ShareLinks next_;
   std::optional<messages::ShareLinks> shared_;          // as the publisher knows it
   std::optional<messages::LinkTransports> transports_;  // none: no process has said yet
+  std::set<std::string> without_transport_;             // nodes with which there is none in common
 };
 
 // Null: there is none of that name.

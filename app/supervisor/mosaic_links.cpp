@@ -133,6 +133,7 @@ void MosaicLinks::add(const Wanted& link) {
 void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& offered) {
   Camera* const camera = rig_.cameras.find(link.camera);
   const auto* const its = find_link(offered, link.link);
+  if (!exchange_.transport_with(link.peer, offered, true)) return;
   if (camera == nullptr || its == nullptr || camera->is_mosaic() || !may_be_shown(*camera)) return;
   const CameraNode& writer = camera->nodes.back();
   const MosaicConfig& mosaic = *link.mosaic->mosaic;
@@ -159,7 +160,7 @@ void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& 
 
 void MosaicLinks::add_receiving(const Wanted& link, const messages::OfferedLinks& offered) {
   Camera* const mosaic = rig_.cameras.find(link.mosaic->name);
-  const auto transport = exchange_.transport_from(offered);
+  const auto transport = exchange_.transport_with(link.peer, offered, false);
   if (mosaic == nullptr || !runs_as_mosaic(*mosaic) || mosaic->move || !transport) return;
   CameraEdge edge;
   edge.cell = CellPlace{mosaic->id, link.cell};

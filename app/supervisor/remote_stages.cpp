@@ -49,7 +49,7 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
   const CameraEdge& output = output_of(camera, node);
   const std::string back = link_back(camera.name(), part_of(node));
   if (links.key.empty()) {
-    const auto transport = exchange_.transport_from(offered);
+    const auto transport = exchange_.transport_with(peer, offered, false);
     if (!transport) return;
     messages::ReceiveLink message = exchange_.receive(output.id, back, offered.key, *transport);
     message.again = links.again;

@@ -36,16 +36,17 @@ TEST_F(ClusterConfigTest, KeysAreRead) {
       load(with_cluster("name: hall, etcd: ['https://10.0.0.1:2379', 'https://etcd-2.lan:2379/', 'http://[::1]:2379'], "
                         "node: '${CAMPIPE_TEST_NODE}', address: '10.0.0.1:8443', labels: {floor: 2, side: north}, "
                         "tls: {ca: one.pem, certificate: one.pem, key: one.key}, on_etcd_missing: run, "
-                        "links: {encrypt: false, ports: 7000-7099}"));
+                        "links: {encrypt: false, ports: 7000-7099, transports: [ucx, zeromq]}"));
   EXPECT_EQ(formatted(loaded), Strings());
-  const ClusterConfig expected{"hall",
-                               {"https://10.0.0.1:2379", "https://etcd-2.lan:2379/", "http://[::1]:2379"},
-                               "one.hall",
-                               "10.0.0.1:8443",
-                               {{"floor", "2"}, {"side", "north"}},
-                               ClusterTlsConfig{"one.pem", "one.pem", "one.key"},
-                               OnEtcdMissing::run,
-                               {.encrypt = false, .ports = "7000-7099", .transports = {}}};
+  const ClusterConfig expected{
+      "hall",
+      {"https://10.0.0.1:2379", "https://etcd-2.lan:2379/", "http://[::1]:2379"},
+      "one.hall",
+      "10.0.0.1:8443",
+      {{"floor", "2"}, {"side", "north"}},
+      ClusterTlsConfig{"one.pem", "one.pem", "one.key"},
+      OnEtcdMissing::run,
+      {.encrypt = false, .ports = "7000-7099", .transports = {LinkTransport::ucx, LinkTransport::zeromq}}};
   EXPECT_EQ(loaded.rig.cluster, expected);
   EXPECT_EQ(loaded.rig.cameras.at(0).on_partition, OnPartition::stop);
 }
@@ -195,6 +196,25 @@ TEST_F(ClusterConfigTest, PortsOfLinksAreARange) {
         << bad;
   }
   EXPECT_EQ(wrong(on_this_machine + ", links: {ports: 7000-7000}"), Strings());
+}
+
+TEST_F(ClusterConfigTest, TransportsOfLinksAreAutoOrAList) {
+  const auto with = [](const std::string& transports, const std::string& more = "encrypt: false, ") {
+    return wrong(on_this_machine + ", links: {" + more + "transports: " + transports + "}");
+  };
+  for (const std::string good : {"auto", "[zeromq]", "[ucx]", "[ucx, zeromq]"})
+    EXPECT_EQ(with(good), Strings()) << good;
+  EXPECT_THAT(with("ucx"), ElementsAre(HasSubstr("cluster.links.transports: expected auto, or a list of zeromq, ucx")));
+  EXPECT_THAT(with("[]"), ElementsAre(HasSubstr("expected at least one of zeromq, ucx")));
+  EXPECT_THAT(with("[tcp]"), ElementsAre(HasSubstr("cluster.links.transports[0]: expected zeromq or ucx, got 'tcp'")));
+  EXPECT_THAT(with("[ucx, ucx]"),
+              ElementsAre(HasSubstr("cluster.links.transports[1]: the transport 'ucx' is there twice")));
+  const auto refusal = HasSubstr("ucx does not encrypt, and `encrypt` is true: set `encrypt: false` on all nodes");
+  EXPECT_THAT(with("[ucx]", ""), ElementsAre(refusal));
+  EXPECT_THAT(with("[zeromq, ucx]", "encrypt: true, "),
+              ElementsAre(testing::AllOf(refusal, HasSubstr("cluster.links.transports[1]: "))));
+  EXPECT_EQ(with("[zeromq]", ""), Strings());
+  EXPECT_EQ(with("auto", ""), Strings()) << "without ucx, then";
 }
 
 }  // namespace

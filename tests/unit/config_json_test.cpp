@@ -97,7 +97,7 @@ TEST(RigJson, ItsClusterComesBackEqual) {
                               {{"floor", "2"}},
                               ClusterTlsConfig{"ca.pem", "one.pem", "one.key"},
                               OnEtcdMissing::run,
-                              {.encrypt = false, .ports = "7000-7099", .transports = {LinkTransport::zeromq}}};
+                              {.encrypt = false, .ports = "7000-7099", .transports = {LinkTransport::ucx}}};
   EXPECT_EQ(rig_from_json(nlohmann::json::parse(to_json(rig).dump())).cluster, rig.cluster);
   EXPECT_EQ(rig_from_json(to_json(RigConfig())).cluster, std::nullopt);
 }

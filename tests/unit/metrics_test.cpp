@@ -154,6 +154,8 @@ TEST_F(MetricsTest, ANodeSaysItsNameEverywhereAndHowItsClusterIs) {
            "\"receives\"} 1\n",
            "direction=\"receives\",result=\"delivered\"} 100\n",
            "direction=\"receives\",result=\"lost\"} 1\n",
+           "campipe_cluster_link_refused_total{node=\"east\",mosaic=\"lane\",camera=\"gate\",peer=\"west\",direction="
+           "\"receives\"} 3\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

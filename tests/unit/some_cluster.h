@@ -36,6 +36,7 @@ inline nlohmann::json some_links() {
                                  {"encrypted", true},
                                  {"connected", true},
                                  {"connections", 1},
+                                 {"refused", 3},
                                  {"frames", 103},
                                  {"delivered", 100},
                                  {"dropped", 2},

@@ -321,6 +321,8 @@ void add_links(Families& out, const json& links) {
     }
     out.counter("campipe_cluster_link_bytes_total", "Bytes of a link's frames.", labels,
                 link.at("bytes").get<double>());
+    out.counter("campipe_cluster_link_refused_total", "Peers of a link that were cut off for what they sent.", labels,
+                link.at("refused").get<double>());
   }
 }
 
