@@ -26,16 +26,20 @@
 #include "app/config/yaml.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
+#include "app/control/json_fields.h"
 #include "app/control/load_process.h"
 #include "app/control/rig_signals.h"
+#include "app/link/link_check.h"
 #include "app/link/link_process.h"
 #include "app/master/master.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/devices.h"
 #include "app/placement/graph.h"
+#include "app/placement/link_offer.h"
 #include "app/placement/plan.h"
 #include "app/placement/preflight.h"
 #include "app/probe/device_check.h"
+#include "app/probe/link_check.h"
 #include "app/publisher/publisher.h"
 #include "app/publisher/server/snapshot_decoder.h"
 #include "app/remote/guest.h"
@@ -73,6 +77,7 @@ int run_role(const std::string& role, const char* about) {
     if (role == campipe::link_role) return campipe::run_link();
     if (role == "relay") return campipe::run_relay();
     if (role == "guest") return campipe::run_guest();
+    if (role == campipe::check_links_role) return campipe::run_link_check();
     if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
     if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
@@ -85,7 +90,7 @@ int run_role(const std::string& role, const char* about) {
 bool is_role(const std::string& word) {
   return word == "source" || word == "master" || word == "worker" || word == "publisher" || word == "probe" ||
          word == "probe-peer" || word == "relay" || word == "guest" || word == campipe::link_role ||
-         word == campipe::load_role || word == campipe::check_gpu_role;
+         word == campipe::check_links_role || word == campipe::load_role || word == campipe::check_gpu_role;
 }
 
 struct Arguments {
@@ -148,6 +153,18 @@ int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError>
   if (report_errors(errors, file)) return usage_error;
   std::cout << "fine: " << count_of(loaded.rig) << '\n';
   return 0;
+}
+
+void show_devices(bool as_json) {
+  const campipe::Devices devices = campipe::probe_devices(probe_for_people);
+  const campipe::messages::LinksFound links = campipe::check_links();
+  if (as_json) {
+    nlohmann::json all = nlohmann::json::parse(campipe::describe_devices_json(devices));
+    all["links"] = campipe::write_json(links);
+    std::cout << all.dump(2) << '\n';
+  } else {
+    std::cout << campipe::describe_devices(devices) << "links: " << campipe::describe(links) << '\n';
+  }
 }
 
 void show_plan(const campipe::RigConfig& rig, const campipe::Machine& machine, const std::string& format) {
@@ -319,8 +336,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (arguments.devices) {
-    const campipe::Devices devices = campipe::probe_devices(probe_for_people);
-    std::cout << (arguments.json ? campipe::describe_devices_json(devices) : campipe::describe_devices(devices));
+    show_devices(arguments.json);
     return 0;
   }
   if (arguments.json) {

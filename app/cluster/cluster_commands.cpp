@@ -47,9 +47,13 @@ void add_apply(CLI::App& cluster, std::function<int()>& chosen) {
 void add_status(CLI::App& cluster, std::function<int()>& chosen) {
   CLI::App& status = *cluster.add_subcommand("status", "print the nodes, and which node runs which camera");
   auto config = add_config(status);
-  auto json = std::make_shared<bool>(false);
-  status.add_flag("--json", *json, "print JSON");
-  status.callback([&chosen, config, json] { chosen = [=] { return run_cluster_status(*config, *json); }; });
+  auto options = std::make_shared<StatusOptions>();
+  auto* const json = status.add_flag("--json", options->json, "print JSON");
+  status
+      .add_flag("--links", options->links,
+                "print what the nodes have for links instead, and what frames between each two of them would go by")
+      ->excludes(json);
+  status.callback([&chosen, config, options] { chosen = [=] { return run_cluster_status(*config, *options); }; });
 }
 
 void add_drain(CLI::App& cluster, std::function<int()>& chosen) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
 #include "app/control/json_fields.h"
+#include "app/placement/link_offer.h"
 #include "core/printable.h"
 
 namespace campipe {
@@ -106,17 +108,45 @@ std::string cluster_tables(const ClusterState& state) {
   return text;
 }
 
-int run_cluster_status(const std::string& config, bool as_json) {
+std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys) {
+  std::map<std::string, std::optional<LinkOffer>> offers;
+  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    const std::string node(name);
+    const auto offer = read_offer(node, value.value);
+    const json links = offer && offer->devices.is_object() ? offer->devices.value("links", json()) : json();
+    offers[node] = link_offer_from_json(links);
+  });
+  std::vector<std::vector<std::string>> nodes{{"NODE", "LINKS BY", "MAY USE"}};
+  std::vector<std::vector<std::string>> pairs{{"FROM", "TO", "BY"}};
+  for (const auto& [to, its] : offers) {
+    if (!its) {
+      nodes.push_back({printable(to), "not known yet", ""});
+      continue;
+    }
+    nodes.push_back({printable(to), printable(describe(its->found)),
+                     names_of(its->options.transports) + (its->encrypts ? ", encrypted" : "")});
+    for (const auto& [from, others] : offers) {
+      if (from != to && others) pairs.push_back({printable(from), printable(to), describe_link(*others, *its)});
+    }
+  }
+  return table(nodes) + '\n' + table(pairs);
+}
+
+int run_cluster_status(const std::string& config, const StatusOptions& options) {
   auto cluster = open_cluster(config, Needed::section);
   if (!cluster) return cluster_usage_error;
   const EtcdMirror mirror = read_cluster(*cluster);
+  if (options.links) {
+    std::cout << link_tables(mirror, cluster->keys);
+    return 0;
+  }
   const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask
   ClusterState state =
       cluster_state(mirror, cluster->keys, read_plan(mirror, cluster->keys), read_rig(mirror, cluster->keys));
   state.cluster = cluster->config().name;
   state.node = node_name(cluster->config());
   state.etcd = {true, full ? std::optional(*full) : std::nullopt, std::nullopt};
-  if (as_json) {
+  if (options.json) {
     std::cout << write_json(state).dump(2) << '\n';
   } else {
     std::cout << cluster_tables(state);

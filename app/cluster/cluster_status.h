@@ -17,7 +17,15 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
 // For people.
 std::string cluster_tables(const ClusterState& state);
 
+// What each node that is there has for links, and what frames between each two of them would go by. For people.
+std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys);
+
+struct StatusOptions {
+  bool json = false;
+  bool links = false;  // print link_tables() instead
+};
+
 // Returns the exit status.
-int run_cluster_status(const std::string& config, bool json);
+int run_cluster_status(const std::string& config, const StatusOptions& options);
 
 }  // namespace campipe

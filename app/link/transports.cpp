@@ -2,8 +2,7 @@
 
 #include "app/control/link_keys.h"
 #include "app/control/message_dispatch.h"
-#include "app/link/network_devices.h"
-#include "app/link/ucx_wire.h"
+#include "app/link/ucx_found.h"
 
 namespace campipe {
 namespace {
@@ -19,10 +18,10 @@ LinkKeys::Key key_in(const std::string& digits) {
 // Over TCP, UCX is no better than ZeroMQ (docs/decisions/0020).
 messages::LinkTransports usable_transports() {
   messages::LinkTransports transports;
-  transports.problem_of_ucx = why_no_ucx();
-  const bool has_ucx = transports.problem_of_ucx.empty();
-  transports.rdma = has_ucx && !rdma_ports().empty();
-  if (has_ucx) transports.usable.push_back(LinkTransport::ucx);
+  const messages::LinksFound found = find_ucx();
+  transports.problem_of_ucx = found.problem_of_ucx;
+  transports.rdma = !found.rdma.empty();
+  if (!found.ucx.empty()) transports.usable.push_back(LinkTransport::ucx);
   transports.usable.push_back(LinkTransport::zeromq);
   return transports;
 }

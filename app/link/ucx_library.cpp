@@ -29,7 +29,9 @@ UcxLibrary load() {
   void* const library = ::dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error("UCX cannot be loaded: libucp.so.0 is not installed (Debian: libucx0)");
   UcxLibrary found{};
+  look_up(library, "ucp_get_version_string", found.ucp_get_version_string);
   look_up(library, "ucp_init_version", found.ucp_init_version);
+  look_up(library, "ucp_context_print_info", found.ucp_context_print_info);
   look_up(library, "ucp_config_read", found.ucp_config_read);
   look_up(library, "ucp_config_modify", found.ucp_config_modify);
   look_up(library, "ucp_config_release", found.ucp_config_release);

@@ -8,7 +8,9 @@
 namespace campipe {
 
 struct UcxLibrary {
+  decltype(&::ucp_get_version_string) ucp_get_version_string;
   decltype(&::ucp_init_version) ucp_init_version;
+  decltype(&::ucp_context_print_info) ucp_context_print_info;
   decltype(&::ucp_config_read) ucp_config_read;
   decltype(&::ucp_config_modify) ucp_config_modify;
   decltype(&::ucp_config_release) ucp_config_release;

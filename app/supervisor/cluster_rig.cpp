@@ -8,6 +8,7 @@
 
 #include "app/control/message_dispatch.h"
 #include "app/control/record_state.h"
+#include "app/placement/link_offer.h"
 #include "app/placement/mosaic_units.h"
 #include "app/placement/node_amounts.h"
 #include "core/error.h"
@@ -82,7 +83,9 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
       pushes_(rig, processes) {}
 
 messages::OfferNode ClusterRig::offer() const {
-  return {node_capacity(rig_.machine, rig_.costs), to_json(rig_.machine.devices), is_unusable_};
+  nlohmann::json devices = to_json(rig_.machine.devices);
+  if (links_found_) devices["links"] = to_json(link_offer(rig_.config.cluster->links, *links_found_));
+  return {node_capacity(rig_.machine, rig_.costs), std::move(devices), is_unusable_};
 }
 
 void ClusterRig::send_setup(ManagedProcess& process) {
@@ -152,10 +155,28 @@ void ClusterRig::on(const messages::NodeNameTaken& taken) {
 void ClusterRig::follow() {
   if (!is_on() || rig_.phase != RunPhase::running) return;
   follow_load();
+  follow_links();
   follow_capacity();
   follow_cameras();
   follow_recordings();
   pushes_.follow([this](const std::string& camera) { return duties_ && duties_->contains(camera); });
+}
+
+// Once: for the node's offer, with which others see what there could be.
+void ClusterRig::follow_links() {
+  if (links_found_) return;
+  try {
+    if (!link_check_) {
+      processes_.release_reserve();
+      link_check_ = std::make_unique<LinkCheck>(log_fd_);
+    }
+    links_found_ = link_check_->look();
+  } catch (const Error& error) {
+    links_found_ = messages::LinksFound{"", error.what(), {}};
+  }
+  if (!links_found_) return;
+  link_check_.reset();
+  next_offer_ = {};
 }
 
 // GPUs may be gone, or here again.

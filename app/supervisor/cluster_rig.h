@@ -18,6 +18,7 @@
 #include "app/config/remote_place.h"
 #include "app/control/cluster_messages.h"
 #include "app/control/load_process.h"
+#include "app/probe/link_check.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/cluster_pushes.h"
 #include "app/supervisor/processes.h"
@@ -73,6 +74,7 @@ class ClusterRig {
   void take(LoadedConfig loaded);
   void send_needs();
   void follow_capacity();
+  void follow_links();
   void follow_cameras();
   void follow_recordings();
   [[nodiscard]] messages::RecordedCameras recorded() const;
@@ -97,6 +99,8 @@ class ClusterRig {
   std::map<std::string, Known> cameras_;  // of the rig
   std::optional<messages::PlanCameras> needs_;
   messages::OfferNode offered_;
+  std::unique_ptr<LinkCheck> link_check_;
+  std::optional<messages::LinksFound> links_found_;  // by it; none: it has not ended yet
   Clock::time_point next_offer_ = {};
   bool is_unusable_ = false;  // the newest rig, here
   std::string problem_;       // why

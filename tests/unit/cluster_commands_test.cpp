@@ -7,6 +7,7 @@
 #include "app/cluster/cluster_requests.h"
 #include "app/cluster/cluster_status.h"
 #include "app/cluster/node_offer.h"
+#include "app/placement/link_offer.h"
 
 namespace campipe {
 namespace {
@@ -73,6 +74,45 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
             "hall    west   its home is east\n"
             "lane    west   is wanted on east\n"
             "yard    none   no node has room for it: too little cores");
+}
+
+TEST_F(ClusterStatus, ShowsWhatLinksBetweenNodesWouldGoBy) {
+  const messages::LinksFound tcp_only{"1.13.1", "", {}};
+  const messages::LinksFound with_rdma{"1.13.1", "", {"mlx5_0:1"}};
+  const messages::LinksFound without{"", "campipe was built without UCX", {}};
+  const ClusterLinksConfig open{.encrypt = false, .ports = "", .transports = {}};
+  const auto put_links = [&](const std::string& node, const ClusterLinksConfig& config,
+                             const messages::LinksFound& found) {
+    NodeOffer offer{node, "1", node + ":8443", "1.0"};
+    offer.devices["links"] = to_json(link_offer(config, found));
+    put(keys.node(node), write_offer(offer));
+  };
+  put_links("east", open, with_rdma);
+  put_links("west", open, with_rdma);
+  put_links("north", {}, tcp_only);
+  put_links("south", {.encrypt = false, .ports = "", .transports = {LinkTransport::zeromq}}, without);
+  put_node("old");
+  EXPECT_EQ(link_tables(mirror_, keys),
+            "NODE   LINKS BY                                       MAY USE\n"
+            "east   zeromq; ucx 1.13.1 (mlx5_0:1, tcp)             ucx, zeromq\n"
+            "north  zeromq; ucx 1.13.1 (tcp)                       zeromq, encrypted\n"
+            "old    not known yet\n"
+            "south  zeromq; no ucx: campipe was built without UCX  zeromq\n"
+            "west   zeromq; ucx 1.13.1 (mlx5_0:1, tcp)             ucx, zeromq\n"
+            "\n"
+            "FROM   TO     BY\n"
+            "north  east   none: `cluster.links.encrypt` is not the same on both\n"
+            "south  east   zeromq\n"
+            "west   east   ucx\n"
+            "east   north  none: `cluster.links.encrypt` is not the same on both\n"
+            "south  north  none: `cluster.links.encrypt` is not the same on both\n"
+            "west   north  none: `cluster.links.encrypt` is not the same on both\n"
+            "east   south  zeromq\n"
+            "north  south  none: `cluster.links.encrypt` is not the same on both\n"
+            "west   south  zeromq\n"
+            "east   west   ucx\n"
+            "north  west   none: `cluster.links.encrypt` is not the same on both\n"
+            "south  west   zeromq\n");
 }
 
 // Which lost its data, or is so old that nobody follows it.

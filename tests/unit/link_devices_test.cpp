@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "app/link/network_devices.h"
+#include "app/link/ucx_found.h"
 #include "core/error.h"
 #include "tests/integration/environment.h"
 #include "tests/unit/link_test_support.h"
@@ -103,6 +104,20 @@ TEST(UcxLink, DoesNotNoticeThatAnotherInterfaceGoes) {
   EXPECT_EQ(far.counts().connections, 1U);
   EXPECT_EQ(near.counts().lost, 0U);
 }
+
+#ifdef CAMPIPE_WITH_UCX
+TEST(UcxDevices, AreThoseThatUcxHasFound) {
+  EXPECT_THAT(rdma_ports_in("#     component 4  :  ib\n"
+                            "#            md 4  :  component 4  ib/mlx5_0\n"
+                            "#      resource 1  :  md 1  dev 1  flags -- tcp/eth0\n"
+                            "#      resource 4  :  md 3  dev 3  flags -- posix/memory\n"
+                            "#      resource 6  :  md 4  dev 5  flags -- rc_verbs/mlx5_1:1\n"
+                            "#      resource 7  :  md 4  dev 4  flags -- rc_mlx5/mlx5_0:1 \n"
+                            "#      resource 8  :  md 4  dev 4  flags -- ud_mlx5/mlx5_0:1\n"
+                            "#      resource 9  :  md 5  dev 4  flags a- rdmacm/sockaddr\n"),
+              testing::ElementsAre("mlx5_0:1", "mlx5_1:1"));
+}
+#endif
 
 }  // namespace
 }  // namespace campipe::test
