@@ -427,6 +427,19 @@ TEST_P(LinkReconnections, LeaveNothingAtTheReceiver) {
   EXPECT_EQ(far.damaged(), 0U);
 }
 
+// As in a process whose links come and go.
+TEST_P(LinkReconnections, OfLinksThatEndLeaveNothing) {
+  expect_no_growth(30, [] {
+    auto [listening, connecting] = wire_pair(GetParam());
+    FarSide far(std::move(listening), DropPolicy::block);
+    NearSide near(std::move(connecting), DropPolicy::block);
+    near.write(3);
+    near.finish();
+    ASSERT_TRUE(eventually([&] { return far.ended() && far.rings_ended() == far.rings(); }));
+    EXPECT_EQ(far.read(), 3U);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Carriers, LinkReconnections, testing::Values(Carrier::zeromq, Carrier::ucx),
                          [](const auto& of) { return of.param == Carrier::ucx ? "Ucx" : "ZeroMq"; });
 

@@ -46,8 +46,8 @@ class ClusterLinks : public testing::Test {
         "labels: false, width: 320, height: 120, rate: 10, across_nodes: true, record: {path: wall.mp4}}}\n";
     yaml_ += "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] + "'], node: " + node +
              ", address: '127.0.0.1:" + std::to_string(free_port()) + "', tls: {ca: " + tls.ca +
-             ", certificate: " + tls.certificate + ", key: " + tls.key + "}, links: {ports: " + std::to_string(ports_) +
-             "-" + std::to_string(ports_ + 1) + "}}\n";
+             ", certificate: " + tls.certificate + ", key: " + tls.key + "}, links: {" + links_ +
+             "ports: " + std::to_string(ports_) + "-" + std::to_string(ports_ + 1) + "}}\n";
     RigOptions options;
     options.report = false;
     nodes_[node] = std::make_unique<RigRun>(yaml_, options);
@@ -121,6 +121,19 @@ class ClusterLinks : public testing::Test {
         },
         15s);
   }
+  void start_two_nodes() {
+    start("a");
+    start("b");
+    ASSERT_TRUE(eventually([&] { return !node_of("a", "wall").empty() && cluster("a").at("nodes").size() == 2; }))
+        << logs();
+    move("dock", "a");
+    move("gate", "b");
+    move("wall", "b");
+    ASSERT_TRUE(eventually([&] {
+      return node_of("b", "dock") == "a" && node_of("b", "gate") == "b" && node_of("b", "wall") == "b";
+    })) << cluster("b").dump(2);
+    ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << logs();
+  }
   [[nodiscard]] std::string logs() const {
     std::string all;
     for (const auto& [name, rig] : nodes_) all += "--- " + name + "\n" + rig->log();
@@ -132,6 +145,7 @@ class ClusterLinks : public testing::Test {
   }
 
   const int ports_ = free_port();  // of links, and the next one
+  std::string links_;              // further keys of `links`
   NodeAuthority authority_;
   std::unique_ptr<EtcdMembers> etcd_;
   std::string yaml_;
@@ -140,17 +154,7 @@ class ClusterLinks : public testing::Test {
 };
 
 TEST_F(ClusterLinks, AMosaicShowsCamerasOfOtherNodesAndGoesOnWhateverDies) {
-  start("a");
-  start("b");
-  ASSERT_TRUE(eventually([&] { return !node_of("a", "wall").empty() && cluster("a").at("nodes").size() == 2; }))
-      << logs();
-  move("dock", "a");
-  move("gate", "b");
-  move("wall", "b");
-  ASSERT_TRUE(eventually([&] {
-    return node_of("b", "dock") == "a" && node_of("b", "gate") == "b" && node_of("b", "wall") == "b";
-  })) << cluster("b").dump(2);
-  ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << logs();
+  ASSERT_NO_FATAL_FAILURE(start_two_nodes());
   EXPECT_EQ(link("a").at("direction"), "sends");
   EXPECT_EQ(link("a").at("peer"), "b");
   EXPECT_EQ(link("b").at("direction"), "receives");
@@ -191,6 +195,47 @@ TEST_F(ClusterLinks, AMosaicShowsCamerasOfOtherNodesAndGoesOnWhateverDies) {
   EXPECT_TRUE(eventually([&] { return cluster("a").at("links").empty(); })) << cluster("a");
   nodes_.at("a")->signal(SIGTERM);
   EXPECT_EQ(nodes_.at("a")->wait(), 0) << nodes_.at("a")->log();
+}
+
+// Of a process: its threads and descriptors.
+std::pair<std::size_t, std::size_t> threads_and_descriptors(pid_t pid) {
+  const auto count = [pid](const char* what) {
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid) + "/" + what);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  };
+  return {count("task"), count("fd")};
+}
+
+TEST_F(ClusterLinks, GoByUcxWhereItIsAskedFor) {
+  const json found = json::parse(ask({"--devices", "--json"}).output).at("links");
+  if (found.at("ucx") == "") GTEST_SKIP() << found.at("problem_of_ucx");
+  links_ = "encrypt: false, transports: [ucx], ";
+  ASSERT_NO_FATAL_FAILURE(start_two_nodes());
+  for (const char* node : {"a", "b"}) {
+    EXPECT_EQ(link(node).at("transport"), "ucx");
+    EXPECT_EQ(link(node).at("encrypted"), false);
+  }
+  EXPECT_TRUE(has(ask({"cluster", "status", "--links", "--config", "rig.yaml"}, yaml_).output, "\na     b   ucx\n"));
+  for (const std::string node : {"b", "a"}) {
+    kill_process(node, "link");
+    ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << node << logs();
+  }
+
+  // A second one in the same processes, which leaves nothing when it ends.
+  const pid_t process = nodes_.at("b")->pid_of("link");
+  const auto [threads, descriptors] = threads_and_descriptors(process);
+  move("gate", "a");
+  EXPECT_TRUE(eventually([&] { return node_of("b", "gate") == "a" && cluster("b").at("links").size() == 2; }))
+      << logs();
+  EXPECT_TRUE(shows_both("b")) << logs();
+  EXPECT_GT(threads_and_descriptors(process).first, threads);
+  move("gate", "b");
+  EXPECT_TRUE(eventually([&, threads = threads, descriptors = descriptors] {
+    const auto now = threads_and_descriptors(process);
+    return now.first <= threads && now.second <= descriptors;
+  })) << threads_and_descriptors(process).first
+      << " threads instead of " << threads << ", " << threads_and_descriptors(process).second
+      << " descriptors instead of " << descriptors << logs();
 }
 
 }  // namespace
