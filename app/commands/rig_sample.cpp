@@ -158,6 +158,18 @@ GpuSample parse_gpu(const nlohmann::json& json) {
           known_number(json, "memory_used_mib"), known_number(json, "memory_mib")};
 }
 
+LinkSample parse_link(const nlohmann::json& json) {
+  return {.mosaic = text_of(json, "mosaic"),
+          .camera = text_of(json, "camera"),
+          .peer = text_of(json, "peer"),
+          .sends = text_of(json, "direction") == "sends",
+          .transport = text_of(json, "transport"),
+          .encrypted = json.value("encrypted", false),
+          .connected = json.value("connected", false),
+          .frames = whole<std::uint64_t>(number_of(json, "frames")),
+          .lost = whole<std::uint64_t>(number_of(json, "lost"))};
+}
+
 ClusterSample parse_cluster(const nlohmann::json& json) {
   ClusterSample cluster{.name = text_of(json, "cluster"),
                         .node = text_of(json, "node"),
@@ -172,6 +184,9 @@ ClusterSample parse_cluster(const nlohmann::json& json) {
   if (cluster.problem.empty()) cluster.problem = text_of(object_of(json, "rig"), "problem");
   for (const auto& node : nodes) {
     if (cluster.problem.empty()) cluster.problem = text_of(object_of(node, "clock"), "problem");
+  }
+  for (const auto& link : array_of(json, "links")) {
+    if (link.is_object()) cluster.links.push_back(parse_link(link));
   }
   return cluster;
 }

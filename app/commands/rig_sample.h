@@ -89,6 +89,19 @@ struct GpuSample {
   std::optional<double> memory_mib = {};
 };
 
+// By which frames of a camera go from one node of the cluster to another, or come.
+struct LinkSample {
+  std::string mosaic;
+  std::string camera;
+  std::string peer;  // the other node
+  bool sends = false;
+  std::string transport;
+  bool encrypted = false;
+  bool connected = false;
+  std::uint64_t frames = 0;
+  std::uint64_t lost = 0;
+};
+
 // The cluster that the rig is a node of.
 struct ClusterSample {
   std::string name;
@@ -99,6 +112,7 @@ struct ClusterSample {
   unsigned cameras = 0;
   unsigned without_node = 0;  // of them
   std::string problem;
+  std::vector<LinkSample> links = {};  // of this node
 };
 
 struct RigSample {

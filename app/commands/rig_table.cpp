@@ -264,6 +264,16 @@ StyledLine cluster_line(const ClusterSample& cluster) {
   return line;
 }
 
+StyledLine link_line(const LinkSample& link) {
+  StyledLine line;
+  line.add(fmt::format("link {} node {}: {} in {}, by {}{}: ", link.sends ? "to" : "from", link.peer, link.camera,
+                       link.mosaic, link.transport, link.encrypted ? ", encrypted" : ""))
+      .add(link.connected ? "connected" : "not connected", link.connected ? Look::good : Look::bad)
+      .add(fmt::format(", {} frames", link.frames));
+  if (link.lost > 0) line.add(fmt::format(", {} lost", link.lost), Look::warning);
+  return line;
+}
+
 std::vector<StyledLine> stream_details(const StreamSample& s) {
   std::vector<StyledLine> lines;
   lines.emplace_back()

@@ -31,6 +31,7 @@ StyledLine gpu_line(const GpuSample& gpu);
 StyledLine rig_line(const RigSample& rig);
 StyledLine summary_line(const RigSample& rig);
 StyledLine cluster_line(const ClusterSample& cluster);
+StyledLine link_line(const LinkSample& link);
 // All that is known of one stream, in a few lines.
 std::vector<StyledLine> stream_details(const StreamSample& stream);
 

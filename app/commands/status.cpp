@@ -77,7 +77,10 @@ int run_status(const ApiAddress& address, bool json) {
   history.add(fetch_sample(client));
   const RigSample rig = history.newest();
   std::vector<StyledLine> lines{rig_line(rig), summary_line(rig)};
-  if (rig.cluster) lines.push_back(cluster_line(*rig.cluster));
+  if (rig.cluster) {
+    lines.push_back(cluster_line(*rig.cluster));
+    for (const LinkSample& link : rig.cluster->links) lines.push_back(link_line(link));
+  }
   lines.emplace_back();
   for (const auto& line : stream_table(rig.streams, wide)) lines.push_back(line);
   lines.emplace_back();

@@ -7,6 +7,7 @@ import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
 import {Etcd, Rig, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=320&height=180&rate=15';
+const mosaic = `mosaics: {both: {layout: [[dock, 0, 0, 160, 90], [gate, 160, 0, 160, 90]], width: 320, height: 90, rate: 5, across_nodes: true}}`;
 const hasEtcd = spawnSync('etcd', ['--version']).status === 0;
 
 const cameraOf = (name) => `  ${name}: {source: "${pattern}", record: {path: "${name}_%H-%M-%S.mp4"}}\n`;
@@ -20,7 +21,7 @@ describe('wall of a cluster', {timeout: 200000, skip: hasEtcd ? false : 'there i
     const address = `127.0.0.1:${await freePort()}`;
     const cluster = `cluster: {name: hall, etcd: ['${etcd.url}'], node: ${node}, address: '${address}'}`;
     nodes[node] = await Rig.start({
-      more: `workers: {count: 1}\ndefaults:\n  encode: {bitrate: 1M, gop: 1s}\n${cluster}`,
+      more: `workers: {count: 1}\ndefaults:\n  encode: {bitrate: 1M, gop: 1s}\n${mosaic}\n${cluster}`,
       cameras: cameraOf('dock') + cameraOf('gate'),
     });
   };
@@ -44,6 +45,7 @@ describe('wall of a cluster', {timeout: 200000, skip: hasEtcd ? false : 'there i
     await start('west');
     move('dock', 'east');
     move('gate', 'west');
+    move('both', 'east');
     await runsOn('gate', 'west');
     browser = await openBrowser();
   });
@@ -83,6 +85,21 @@ describe('wall of a cluster', {timeout: 200000, skip: hasEtcd ? false : 'there i
       await page.screenshot({path: path.join(process.env.WEB_TEST_SHOTS, 'recordings.png')});
     await page.click('tr[data-id^="west:"] >> text=Play');
     await eventually('it plays', () => page.$eval('.watching video', (video) => video.readyState >= 2));
+    assert.deepEqual(page.problems, []);
+    await page.close();
+  });
+
+  test('a node shows its links', async () => {
+    const page = await openPage(browser);
+    for (const [node, seen] of [['east', 'from west'], ['west', 'to east']]) {
+      await page.goto(`${nodes[node].base}/system`);
+      await eventually(`the link ${seen}`, async () => {
+        const row = await page.textContent('[data-key=cluster] [data-key="gate → both"]');
+        return new RegExp(`^gate → both${seen}zeromq, encryptedconnected[1-9]`).test(row);
+      });
+      if (process.env.WEB_TEST_SHOTS)
+        await page.screenshot({path: path.join(process.env.WEB_TEST_SHOTS, `links-${node}.png`), fullPage: true});
+    }
     assert.deepEqual(page.problems, []);
     await page.close();
   });

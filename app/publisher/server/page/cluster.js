@@ -1,5 +1,5 @@
-// The cluster that the rig is a node of, on the page of the system: its nodes, which of them runs which camera, and for
-// administrators how to change that.
+// The cluster that the rig is a node of, on the page of the system: its nodes, which of them runs which camera, for
+// administrators how to change that, and the links of this node.
 import {administers, post} from '/static/api.js';
 import {el, setText} from '/static/dom.js';
 import {bytes, count, milliseconds} from '/static/format.js';
@@ -77,6 +77,28 @@ function cameraRow(name, camera, cluster, mayChange) {
   ];
 }
 
+// Of this node: "gate → lane" of a camera and the mosaic that shows it. The same mosaic may show it twice.
+export function linkRows(links) {
+  const names = new Map();
+  return links.map((link) => {
+    const name = `${link.camera} → ${link.mosaic}`;
+    names.set(name, (names.get(name) ?? 0) + 1);
+    return [
+      names.get(name) > 1 ? `${name} (${names.get(name)})` : name,
+      `${link.direction === 'sends' ? 'to' : 'from'} ${link.peer}`,
+      link.transport + (link.encrypted ? ', encrypted' : ''),
+      el(
+        'span',
+        {class: 'with-dot'},
+        el('span', {class: `dot ${link.connected ? 'good' : 'bad'}`}),
+        link.connected ? 'connected' : 'not connected',
+      ),
+      count(link.frames),
+      count(link.lost),
+    ];
+  });
+}
+
 // `section` and `table`: system.js's; the rows are lists of what the cells hold.
 export function clusterSection(status, {section, table}) {
   const {cluster} = status;
@@ -99,6 +121,9 @@ export function clusterSection(status, {section, table}) {
       table(['Node', 'State', '#Cameras', '?Address', '?Version', '?Capacity', '?Clock', ...action], rows(cluster.nodes, nodeRow)),
     ),
     el('div', {'data-key': 'cameras'}, table(['Camera', 'Node', 'Note', ...action], rows(cluster.cameras, cameraRow))),
+    ...(cluster.links.length
+      ? [el('div', {'data-key': 'links'}, table(['Link', 'Node', '?Transport', 'State', '#Frames', '#Lost'], linkRows(cluster.links)))]
+      : []),
   );
 }
 
