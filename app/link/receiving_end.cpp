@@ -37,7 +37,8 @@ ReceivingEnd::~ReceivingEnd() { close_ring(); }
 
 link::Hello ReceivingEnd::hello() { return {.end = link::End::receiving, .name = rules_.name, .number = answered_}; }
 
-link::Message ReceivingEnd::beat() { return link::Credit{shapes_, up_to_, settled_}; }
+// Before a ring has begun there is no credit; what is settled is of the time before.
+link::Message ReceivingEnd::beat() { return link::Credit{shapes_, std::max(up_to_, settled_), settled_}; }
 
 void ReceivingEnd::run() {
   while (!events_.left() && (!is_over_ || !waiting_.empty())) {
