@@ -113,7 +113,8 @@ std::optional<std::vector<std::string>> read_tiles(const YamlNode& node, Report&
     if (place) places.push_back(std::move(*place));
   }
   if (places.size() != node.children.size()) return std::nullopt;
-  if (std::ranges::any_of(places, remote_place) && std::ranges::find(places, "auto") != places.end()) {
+  const auto is_remote = [](const std::string& place) { return remote_place(place).has_value(); };
+  if (std::ranges::any_of(places, is_remote) && std::ranges::find(places, "auto") != places.end()) {
     report.at(node,
               "expected a place for each tile: `auto` cannot be beside places on other nodes, "
               "which have to know how many tiles there are");

@@ -164,7 +164,11 @@ void SendingEnd::settle(std::uint64_t delivered) {
   sent_ = settled_ = taken_;
 }
 
-bool SendingEnd::may_take() const { return !session_.is_open() || taken_ < up_to_; }
+bool SendingEnd::may_take() {
+  if (!session_.is_open()) return Clock::now() >= open_until_ + rules_.reconnection;
+  open_until_ = Clock::now();
+  return taken_ < up_to_;
+}
 
 void SendingEnd::hand_on(FrameRingReader::Lease lease) {
   ++taken_;

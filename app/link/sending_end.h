@@ -45,6 +45,8 @@ class SendingEnd final : private LinkSession::Owner {
     std::function<void(std::uint64_t source_number)> on_taken = [](std::uint64_t) {};
     // That the first frames wait for a connection; later ones wait for none.
     std::chrono::milliseconds first_connection{2000};
+    // That frames wait after a connection was lost, before they are lost as well.
+    std::chrono::milliseconds reconnection{0};
     LinkTiming timing = {};
   };
 
@@ -73,7 +75,7 @@ class SendingEnd final : private LinkSession::Owner {
   void send_shape();
   void on_credit(const link::Credit& credit);
   void settle(std::uint64_t number);
-  [[nodiscard]] bool may_take() const;
+  [[nodiscard]] bool may_take();
   void hand_on(FrameRingReader::Lease lease);
 
   Rules rules_;
@@ -87,6 +89,7 @@ class SendingEnd final : private LinkSession::Owner {
   std::uint64_t sent_ = 0;     // the newest one's that was sent
   std::uint64_t settled_ = 0;  // up to here all is delivered or lost
   std::uint64_t up_to_ = 0;    // may be sent
+  Deadline open_until_{};      // when there was a connection last
   LinkSession session_;        // uses the rest
 };
 

@@ -1,10 +1,10 @@
 #include "app/remote/guest_node.h"
 
-#include <new>
 #include <utility>
 
 #include "app/control/child.h"
 #include "app/control/ring_descriptors.h"
+#include "app/remote/stage_links.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -17,11 +17,6 @@ std::shared_ptr<FrameRingMemory> open_again(const FrameRingMemory& ring, FrameRi
   for (const int fd : descriptors_of(ring)) fds.push_back(duplicate(fd));
   UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
   return FrameRingMemory::open(std::move(fds.at(0)), std::move(pixels), role, gpu);
-}
-
-LinkCounts& counts_of(LinkBlock& block, bool again) {
-  if (!again) new (&block) LinkBlock();
-  return block.counts;
 }
 
 }  // namespace
@@ -108,6 +103,7 @@ void GuestNode::send_by(const messages::SendLink& link, const std::optional<Link
   SendingEnd::Rules rules;
   rules.policy = policy_;
   rules.queue = queue_size_;
+  rules.reconnection = reconnection_of(policy_);
   LinkCounts& counts = counts_of(page_.link(output_, page_.own()), link.again);
   messages::SendLink own = link;
   own.taken = counts.taken;

@@ -1,9 +1,9 @@
 #include "app/remote/relayed_node.h"
 
-#include <new>
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/remote/stage_links.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -11,12 +11,6 @@ namespace {
 
 // That frames which the other node has still in hands come back, one after another, when no more are sent.
 constexpr auto patience = std::chrono::seconds(2);
-
-// What a process before has counted stays, if `again`.
-LinkCounts& counts_of(LinkBlock& block, bool again) {
-  if (!again) new (&block) LinkBlock();
-  return block.counts;
-}
 
 }  // namespace
 
@@ -60,6 +54,7 @@ void RelayedNode::begin_sending() {
   SendingEnd::Rules rules;
   rules.policy = policy_;
   rules.queue = queue_size_;
+  rules.reconnection = reconnection_of(policy_);
   rules.on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
   messages::SendLink link = *send_;
   LinkCounts& counts = counts_of(page_.link(input_, page_.own()), link.again);

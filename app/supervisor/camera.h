@@ -240,7 +240,7 @@ struct CameraEdge {
 };
 
 // How the process that has a node's work done by another node of the cluster reaches that one (remote_stages.h).
-struct PeerLinks {
+struct StageLinks {
   std::string key;          // of the other node; empty: the process does not know it yet
   unsigned there_port = 0;  // to which it was told to send; 0: to none yet
   unsigned back_port = 0;   // at which it listens; 0: at none yet
@@ -257,7 +257,7 @@ struct CameraNode {
   unsigned first_filter = 0;     // of the camera's: those before are done when its frames come
   std::optional<unsigned> tile;  // it makes this part of each frame of the camera's own stream,
   std::string remote = {};       // another node of the cluster does its work: "node-b/0"; empty: this one
-  PeerLinks links = {};          // then
+  StageLinks links = {};         // then
   bool joins = false;            // or reads these parts: the edges of all tiles, in their order
   bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};

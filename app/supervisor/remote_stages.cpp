@@ -44,7 +44,7 @@ void RemoteStages::follow(Camera& camera, CameraNode& node) {
 
 void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
                         const messages::OfferedLinks& offered) {
-  PeerLinks& links = node.links;
+  StageLinks& links = node.links;
   const std::string peer = remote_place(node.remote)->node;
   const CameraEdge& output = output_of(camera, node);
   const std::string back = link_back(camera.name(), part_of(node));

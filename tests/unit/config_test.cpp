@@ -83,8 +83,18 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"    queue_size: \"a\\tb\"\n",
                 "4:17: cameras.dock.queue_size: expected an integer from 1 to 32, got 'a\\x09b'"},
         Mistake{"    placement: {filter: [gpu0]}\n",
-                "4:26: cameras.dock.placement.filter[0]: expected cpu, cpu:0 to cpu:14 (a worker on the CPU), or a GPU "
-                "by its index or UUID (campipe --devices lists them), got 'gpu0'"},
+                "4:26: cameras.dock.placement.filter[0]: expected cpu, cpu:0 to cpu:14 (a worker on the CPU), a GPU by "
+                "its index or UUID (campipe --devices lists them), or one of these on another node of the cluster, "
+                "such as node-b/0 or node-b/cpu, got 'gpu0'"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: [cpu, b/cpu:1]}\n",
+                "5:30: cameras.dock.placement.tiles[1]: expected cpu, cpu:0 to cpu:14 (a worker on the CPU), a GPU by "
+                "its index or UUID (campipe --devices lists them), or one of these on another node of the cluster, "
+                "such as node-b/0 or node-b/cpu, got 'b/cpu:1'"},
+        Mistake{"    filters: [sharpen]\n    placement: {tiles: [cpu, b/0]}\n",
+                "5:24: cameras.dock.placement.tiles: expected GPUs alone, or places on the CPU alone"},
+        Mistake{"    filters: [sharpen]\n    placement: {filter: [b/0]}\n    outputs: {small: {}}\n",
+                "5:25: cameras.dock.placement.filter: camera 'dock' has `outputs` that are encoded: they are made "
+                "where its first filter runs, which therefore has to be on the camera's own node"},
         Mistake{"    placement: {filter: []}\n",
                 "4:25: cameras.dock.placement.filter: expected at least one place; without this key it is where it is "
                 "encoded"},

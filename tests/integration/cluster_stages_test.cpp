@@ -1,0 +1,173 @@
+// Stages and tiles of a camera on another node of its cluster: whole rigs, with a real etcd. Frames go there over a
+// link, and come back over another.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "core/rig_token.h"
+#include "tests/integration/etcd_members.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/command_output.h"
+#include "tests/unit/http_client.h"
+
+namespace campipe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+// Of a recording's frames, one for each: what they look like, to the bit.
+std::vector<std::string> frame_sums(const std::filesystem::path& file) {
+  std::istringstream lines(output_of("ffmpeg -v error -i '" + file.string() + "' -an -f framemd5 - 2>/dev/null"));
+  std::vector<std::string> sums;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('#')) sums.push_back(line.substr(line.rfind(' ') + 1));
+  }
+  return sums;
+}
+
+class ClusterStages : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = EtcdMembers::missing(); !missing.empty()) GTEST_SKIP() << missing;
+    etcd_ = std::make_unique<EtcdMembers>(1);
+  }
+
+  // `lane` by stage, `yard` by tile, and `home` with the same filters as that, all of them here.
+  void start(const std::string& node) {
+    http_[node] = free_port();
+    yaml_ = "http_address: '127.0.0.1:" + std::to_string(http_[node]) +
+            "'\nrtsp_address: off\nworkers: {count: 1}\nbalance: off\n"
+            "defaults:\n  encode: {codec: h264, encoder: libx264, crf: 0, preset: ultrafast, gop: 5, threads: 1}\n"
+            "  drop_policy: drop\n  filters: [{blur: {sigma: 1}}, {sharpen: {amount: 0.5}}]\n  record: {path: '{camera}.mp4'}\ncameras:\n";
+    const std::string source = "{source: \"test://pattern?width=320&height=240&rate=10\"";
+    yaml_ += "  home: " + source + "}\n";
+    yaml_ += "  lane: " + source + ", placement: {filter: [cpu, b/cpu]}}\n";
+    yaml_ += "  yard: " + source + ", placement: {tiles: [cpu, b/cpu]}}\n";
+    yaml_ += "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] + "'], node: " + node +
+             ", address: '127.0.0.1:" + std::to_string(free_port()) + "'}\n";
+    RigOptions options;
+    options.report = node == "a";
+    nodes_[node] = std::make_unique<RigRun>(yaml_, options);
+  }
+  [[nodiscard]] json asked(const std::string& node, const std::string& what) const {
+    const auto port = static_cast<std::uint16_t>(http_.at(node));
+    const auto token = read_token(nodes_.at(node)->file("state/token-" + std::to_string(port)));
+    if (!token) return json::object();
+    try {
+      const json seen = json::parse(ask(port, "GET /api/v1/" + what, "Authorization: Bearer " + *token + "\r\n").body,
+                                    nullptr, false);
+      return seen.is_object() ? seen : json::object();
+    } catch (const std::exception&) {
+      return json::object();  // it is not there yet
+    }
+  }
+  [[nodiscard]] std::string node_of(const std::string& camera) const {
+    const json seen = asked("a", "cluster");
+    return seen.contains("cameras") ? seen.at("cameras").value(camera, json::object()).value("node", "") : "";
+  }
+  // So many frames of each part have come back to a so far.
+  [[nodiscard]] std::map<std::string, std::uint64_t> come_back() const {
+    std::map<std::string, std::uint64_t> frames;
+    const json seen = asked("a", "cluster");
+    if (!seen.contains("links")) return frames;
+    for (const json& link : seen.at("links")) {
+      if (link.at("direction") == "receives" && link.at("connected") == true)
+        frames[link.at("camera").get<std::string>() + ", " + link.at("part").get<std::string>()] = link.at("delivered");
+    }
+    return frames;
+  }
+  [[nodiscard]] bool flows() const {
+    std::map<std::string, std::uint64_t> before;
+    if (!eventually([&] { return (before = come_back()).size() == 2; }, 15s)) return false;
+    return eventually(
+        [&] {
+          const auto now = come_back();
+          return std::ranges::all_of(before, [&](const auto& part) {
+            const auto found = now.find(part.first);
+            return found != now.end() && found->second > part.second;
+          });
+        },
+        15s);
+  }
+  void kill_process(const std::string& node, const std::string& role) {
+    pid_t found = 0;
+    for (const pid_t pid : nodes_.at(node)->processes()) {
+      if (read_text("/proc/" + std::to_string(pid) + "/cmdline").find(role) != std::string::npos) found = pid;
+    }
+    ASSERT_NE(found, 0) << nodes_.at(node)->log();
+    ASSERT_EQ(::kill(found, SIGKILL), 0);
+  }
+  // The first file of the camera at node a.
+  [[nodiscard]] std::filesystem::path recording(const std::string& camera) const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(nodes_.at("a")->folder())) {
+      if (file.path().filename().string().starts_with(camera + "@a")) files.push_back(file.path());
+    }
+    return files.empty() ? std::filesystem::path() : *std::ranges::min_element(files);
+  }
+  [[nodiscard]] std::string logs() const {
+    std::string all;
+    for (const auto& [name, rig] : nodes_) all += "--- " + name + "\n" + rig->log();
+    return all;
+  }
+
+  std::unique_ptr<EtcdMembers> etcd_;
+  std::string yaml_;
+  std::map<std::string, int> http_;
+  std::map<std::string, std::unique_ptr<RigRun>> nodes_;
+};
+
+TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return !node_of("yard").empty() && asked("a", "cluster").at("nodes").size() == 2; }))
+      << logs();
+  for (const char* camera : {"home", "lane", "yard"}) {
+    const auto answer = ask({"cluster", "move", camera, "a", "--config", "rig.yaml"}, yaml_);
+    ASSERT_EQ(answer.status, 0) << answer.errors;
+  }
+  ASSERT_TRUE(flows()) << logs();
+  EXPECT_THAT(come_back(), testing::UnorderedElementsAre(testing::Key("lane, filter 1"), testing::Key("yard, tile 1")));
+
+  kill_process("b", "guest");
+  ASSERT_TRUE(flows()) << logs();
+  kill_process("a", "relay");
+  ASSERT_TRUE(flows()) << logs();
+  for (const pid_t pid : nodes_.at("b")->processes()) ::kill(pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return come_back().empty(); })) << logs();
+  nodes_.erase("b");
+  start("b");
+  ASSERT_TRUE(flows()) << logs();
+
+  nodes_.at("a")->signal(SIGTERM);
+  ASSERT_EQ(nodes_.at("a")->wait(), 0) << nodes_.at("a")->log();
+  const json cameras = nodes_.at("a")->report().at("cameras");
+  for (const char* name : {"home", "lane", "yard"}) {
+    const json frames = cameras.at(name).at("frames");
+    std::uint64_t dropped = 0;
+    for (const auto& [cause, number] : frames.at("dropped").items()) dropped += number.get<std::uint64_t>();
+    EXPECT_EQ(frames.at("decoded").get<std::uint64_t>(), frames.at("encoded").get<std::uint64_t>() + dropped) << frames;
+    EXPECT_EQ(dropped > 0, std::string(name) != "home") << name << frames;
+  }
+
+  // Frame n of one camera's pattern is frame n of any other's.
+  const auto at_home = frame_sums(recording("home"));
+  const std::set<std::string> known(at_home.begin(), at_home.end());
+  for (const char* name : {"lane", "yard"}) {
+    auto sums = frame_sums(recording(name));
+    ASSERT_GE(sums.size(), 20U) << name;
+    sums.resize(20);  // later ones may be of numbers that the other one has not come to
+    for (const std::string& sum : sums) EXPECT_TRUE(known.contains(sum)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test

@@ -1,0 +1,32 @@
+// Which frames that were sent to another node are lost.
+#include "app/remote/flight.h"
+
+#include <gtest/gtest.h>
+
+namespace campipe {
+namespace {
+
+TEST(Flight, WhatIsOvertakenIsLost) {
+  Flight flight;
+  for (const std::uint64_t number : {3, 4, 5, 9}) flight.leaves(number);
+  Flight::Arrival arrival = flight.comes_back(3);
+  EXPECT_TRUE(arrival.is_awaited);
+  EXPECT_EQ(arrival.lost, 0U);
+  arrival = flight.comes_back(9);
+  EXPECT_TRUE(arrival.is_awaited);
+  EXPECT_EQ(arrival.lost, 2U);
+  EXPECT_EQ(flight.size(), 0U);
+}
+
+TEST(Flight, WhatNobodyAwaitsIsNobodys) {
+  Flight flight;
+  EXPECT_FALSE(flight.comes_back(7).is_awaited);  // of another process's time
+  flight.leaves(8);
+  EXPECT_FALSE(flight.comes_back(7).is_awaited);
+  EXPECT_EQ(flight.size(), 1U);
+  EXPECT_EQ(flight.give_up(), 1U);
+  EXPECT_FALSE(flight.comes_back(8).is_awaited);
+}
+
+}  // namespace
+}  // namespace campipe
