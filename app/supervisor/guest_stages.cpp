@@ -162,25 +162,27 @@ void GuestStages::on_death(const ManagedProcess& guest) {
   }
 }
 
-GuestStages::Stage& GuestStages::stage_of(const ManagedProcess& by, EdgeId edge) {
+// Null: the stage was ended while the guest said that.
+GuestStages::Stage* GuestStages::find(const ManagedProcess& by, EdgeId edge) {
   const auto found = std::ranges::find_if(stages_, [&](const Stage& stage) {
     return stage.worker == by.number && (stage.input == edge || stage.output == edge);
   });
-  if (found == stages_.end()) throw BadMessage("something for an edge that it does not have");
-  return *found;
+  return found == stages_.end() ? nullptr : &*found;
 }
 
 void GuestStages::on(const ManagedProcess& by, const messages::LinkListens& listens) {
-  Stage& stage = stage_of(by, listens.edge);
-  if (stage.input != listens.edge || listens.port == 0 || listens.port > 65'535)
-    throw BadMessage("a port that cannot be");
-  stage.there_port = listens.port;
+  if (listens.port == 0 || listens.port > 65'535) throw BadMessage("a port that cannot be");
+  Stage* const stage = find(by, listens.edge);
+  if (stage == nullptr) return;
+  if (stage->input != listens.edge) throw BadMessage("a port for what it sends");
+  stage->there_port = listens.port;
 }
 
 void GuestStages::on(const ManagedProcess& by, const messages::EdgeFailed& failed) {
-  const Stage& stage = stage_of(by, failed.edge);
-  spdlog::error("{}: {} (done for node '{}')", name_of(stage.wanted.camera, stage.wanted.part), failed.reason,
-                stage.wanted.peer);
+  const Stage* const stage = find(by, failed.edge);
+  if (stage == nullptr) return;
+  spdlog::error("{}: {} (done for node '{}')", name_of(stage->wanted.camera, stage->wanted.part), failed.reason,
+                stage->wanted.peer);
 }
 
 void GuestStages::add_status(nlohmann::json& links) const {

@@ -65,7 +65,7 @@ class GuestStages {
   [[nodiscard]] ManagedProcess* guest_on(const std::string& place);
   void follow(Stage& stage);
   void begin(Stage& stage, ManagedProcess& guest, const messages::OfferedLinks& offered);
-  Stage& stage_of(const ManagedProcess& by, EdgeId edge);
+  [[nodiscard]] Stage* find(const ManagedProcess& by, EdgeId edge);
 
   RigState& rig_;
   Processes& processes_;
