@@ -160,6 +160,7 @@ GpuSample parse_gpu(const nlohmann::json& json) {
 
 LinkSample parse_link(const nlohmann::json& json) {
   return {.mosaic = text_of(json, "mosaic"),
+          .part = text_of(json, "part"),
           .camera = text_of(json, "camera"),
           .peer = text_of(json, "peer"),
           .sends = text_of(json, "direction") == "sends",

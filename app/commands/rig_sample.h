@@ -91,7 +91,8 @@ struct GpuSample {
 
 // By which frames of a camera go from one node of the cluster to another, or come.
 struct LinkSample {
-  std::string mosaic;
+  std::string mosaic;  // that shows it; empty: a part of the camera's work is done elsewhere
+  std::string part;    // which
   std::string camera;
   std::string peer;  // the other node
   bool sends = false;

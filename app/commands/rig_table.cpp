@@ -266,8 +266,9 @@ StyledLine cluster_line(const ClusterSample& cluster) {
 
 StyledLine link_line(const LinkSample& link) {
   StyledLine line;
-  line.add(fmt::format("link {} node {}: {} in {}, by {}{}: ", link.sends ? "to" : "from", link.peer, link.camera,
-                       link.mosaic, link.transport, link.encrypted ? ", encrypted" : ""))
+  line.add(fmt::format("link {} node {}: {} -> {}, by {}{}: ", link.sends ? "to" : "from", link.peer, link.camera,
+                       link.mosaic.empty() ? link.part : link.mosaic, link.transport,
+                       link.encrypted ? ", encrypted" : ""))
       .add(link.connected ? "connected" : "not connected", link.connected ? Look::good : Look::bad)
       .add(fmt::format(", {} frames", link.frames));
   if (link.lost > 0) line.add(fmt::format(", {} lost", link.lost), Look::warning);

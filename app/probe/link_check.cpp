@@ -12,7 +12,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto longest_check = std::chrono::seconds(10);
+constexpr auto longest_check = std::chrono::seconds(30);
 constexpr int longest_wait = 1000;  // ms
 
 using FromLinkCheck = MessageList<messages::LinksFound>;

@@ -91,7 +91,7 @@ TEST(ClusterLine, SaysWhatIsWrongWithIt) {
               HasSubstr(", east plans; the clock of node 'west' is 3 s ahead\n"));
   rig["cluster"]["links"] = test::some_links();
   EXPECT_EQ(text({link_line(parse_status(rig.dump()).cluster->links.at(0))}),
-            "link from node west: gate in lane, by zeromq, encrypted: connected, 103 frames, 1 lost\n");
+            "link from node west: gate -> lane, by zeromq, encrypted: connected, 103 frames, 1 lost\n");
   rig["cluster"]["planner"] = "";
   rig["cluster"]["etcd"]["problem"] = "https://10.0.0.1:2379 does not answer";
   EXPECT_THAT(text({cluster_line(*parse_status(rig.dump()).cluster)}),

@@ -77,11 +77,11 @@ function cameraRow(name, camera, cluster, mayChange) {
   ];
 }
 
-// Of this node: "gate → lane" of a camera and the mosaic that shows it. The same mosaic may show it twice.
+// Of this node: "gate → lane" of a camera and the mosaic that shows it, or the part of its work that is done elsewhere. The same mosaic may show it twice.
 export function linkRows(links) {
   const names = new Map();
   return links.map((link) => {
-    const name = `${link.camera} → ${link.mosaic}`;
+    const name = `${link.camera} → ${link.mosaic || link.part}`;
     names.set(name, (names.get(name) ?? 0) + 1);
     return [
       names.get(name) > 1 ? `${name} (${names.get(name)})` : name,
