@@ -136,8 +136,8 @@ void refuse_outputs_of_remote(const GivenCamera& camera, const RefuseAt& refuse_
   const StagePlacement& placement = *camera.value.placement;
   const bool is_tiled = !placement.tiles.empty();
   const std::vector<std::string>& places = is_tiled ? placement.tiles : placement.filter;
-  const bool encodes =
-      std::ranges::any_of(camera.value.outputs, [](const OutputConfig& output) { return !is_copy(output.encode); });
+  const bool encodes = std::ranges::any_of(
+      camera.outputs, [](const Given<OutputConfig>& output) { return !is_copy(output.value.encode); });
   if (!encodes || places.empty() || !remote_place(places.front())) return;
   refuse_at(camera[is_tiled ? "placement.tiles" : "placement.filter"],
             "camera '" + camera.node->key + "' has `outputs` that are encoded: they are made where its first " +
