@@ -30,6 +30,7 @@ inline ClusterState some_cluster() {
 inline nlohmann::json some_links() {
   return nlohmann::json::array({{{"mosaic", "lane"},
                                  {"camera", "gate"},
+                                 {"part", ""},
                                  {"peer", "west"},
                                  {"direction", "receives"},
                                  {"transport", "zeromq"},

@@ -307,7 +307,7 @@ Labels labels_of_link(const json& link) {
   Labels labels;
   for (const char* label : {"mosaic", "camera", "peer", "direction"})
     labels.emplace_back(label, link.at(label).get<std::string>());
-  if (link.contains("part")) labels.emplace_back("part", link.at("part").get<std::string>());
+  if (const auto part = link.at("part").get<std::string>(); !part.empty()) labels.emplace_back("part", part);
   return labels;
 }
 
