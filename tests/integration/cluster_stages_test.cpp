@@ -46,7 +46,8 @@ class ClusterStages : public testing::Test {
     yaml_ = "http_address: '127.0.0.1:" + std::to_string(http_[node]) +
             "'\nrtsp_address: off\nworkers: {count: 1}\nbalance: off\n"
             "defaults:\n  encode: {codec: h264, encoder: libx264, crf: 0, preset: ultrafast, gop: 5, threads: 1}\n"
-            "  drop_policy: drop\n  filters: [{blur: {sigma: 1}}, {sharpen: {amount: 0.5}}]\n  record: {path: '{camera}.mp4'}\ncameras:\n";
+            "  drop_policy: drop\n  filters: [{blur: {sigma: 1}}, {sharpen: {amount: 0.5}}]\n  record: {path: "
+            "'{camera}.mp4'}\ncameras:\n";
     const std::string source = "{source: \"test://pattern?width=320&height=240&rate=10\"";
     yaml_ += "  home: " + source + "}\n";
     yaml_ += "  lane: " + source + ", placement: {filter: [cpu, b/cpu]}}\n";
