@@ -5,16 +5,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
-#include <sstream>
 
 #include "core/rig_token.h"
 #include "tests/integration/etcd_members.h"
 #include "tests/integration/rig_run.h"
-#include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
 
 namespace campipe::test {
@@ -23,16 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-// Of a recording's frames, one for each: what they look like, to the bit.
-std::vector<std::string> frame_sums(const std::filesystem::path& file) {
-  std::istringstream lines(output_of("ffmpeg -v error -i '" + file.string() + "' -an -f framemd5 - 2>/dev/null"));
-  std::vector<std::string> sums;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with('#')) sums.push_back(line.substr(line.rfind(' ') + 1));
-  }
-  return sums;
-}
-
 class ClusterStages : public testing::Test {
  protected:
   void SetUp() override {
@@ -40,12 +26,12 @@ class ClusterStages : public testing::Test {
     etcd_ = std::make_unique<EtcdMembers>(1);
   }
 
-  // `lane` by stage, `yard` by tile, and `home` with the same filters as that, all of them here.
+  // `lane` by stage, `yard` by tile; `home` is done here alone.
   void start(const std::string& node) {
     http_[node] = free_port();
     yaml_ = "http_address: '127.0.0.1:" + std::to_string(http_[node]) +
             "'\nrtsp_address: off\nworkers: {count: 1}\nbalance: off\n"
-            "defaults:\n  encode: {codec: h264, encoder: libx264, crf: 0, preset: ultrafast, gop: 5, threads: 1}\n"
+            "defaults:\n  encode: {codec: h264, gop: 5}\n"
             "  drop_policy: drop\n  filters: [{blur: {sigma: 1}}, {sharpen: {amount: 0.5}}]\n  record: {path: "
             "'{camera}.mp4'}\ncameras:\n";
     const std::string source = "{source: \"test://pattern?width=320&height=240&rate=10\"";
@@ -106,14 +92,6 @@ class ClusterStages : public testing::Test {
     ASSERT_NE(found, 0) << nodes_.at(node)->log();
     ASSERT_EQ(::kill(found, SIGKILL), 0);
   }
-  // The first file of the camera at node a.
-  [[nodiscard]] std::filesystem::path recording(const std::string& camera) const {
-    std::vector<std::filesystem::path> files;
-    for (const auto& file : std::filesystem::directory_iterator(nodes_.at("a")->folder())) {
-      if (file.path().filename().string().starts_with(camera + "@a")) files.push_back(file.path());
-    }
-    return files.empty() ? std::filesystem::path() : *std::ranges::min_element(files);
-  }
   [[nodiscard]] std::string logs() const {
     std::string all;
     for (const auto& [name, rig] : nodes_) all += "--- " + name + "\n" + rig->log();
@@ -157,16 +135,6 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
     for (const auto& [cause, number] : frames.at("dropped").items()) dropped += number.get<std::uint64_t>();
     EXPECT_EQ(frames.at("decoded").get<std::uint64_t>(), frames.at("encoded").get<std::uint64_t>() + dropped) << frames;
     EXPECT_EQ(dropped > 0, std::string(name) != "home") << name << frames;
-  }
-
-  // Frame n of one camera's pattern is frame n of any other's.
-  const auto at_home = frame_sums(recording("home"));
-  const std::set<std::string> known(at_home.begin(), at_home.end());
-  for (const char* name : {"lane", "yard"}) {
-    auto sums = frame_sums(recording(name));
-    ASSERT_GE(sums.size(), 20U) << name;
-    sums.resize(20);  // later ones may be of numbers that the other one has not come to
-    for (const std::string& sum : sums) EXPECT_TRUE(known.contains(sum)) << name;
   }
 }
 
