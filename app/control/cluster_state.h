@@ -64,6 +64,14 @@ struct ClusterState {
   friend bool operator==(const ClusterState&, const ClusterState&) = default;
 };
 
+// The node that has the camera, or mosaic; empty: none has, or that one is away.
+inline std::string node_here(const ClusterState& state, const std::string& camera) {
+  const auto found = state.cameras.find(camera);
+  if (found == state.cameras.end()) return "";
+  const auto node = state.nodes.find(found->second.node);
+  return node != state.nodes.end() && node->second.here ? node->first : "";
+}
+
 // A camera that has no node, or not the one that it should have: why. Empty: it has.
 inline std::string note_of(const ClusterState::Camera& camera) {
   if (!camera.kept_by.empty()) return camera.node + " has not begun to record it: it goes on on " + camera.kept_by;

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -65,9 +64,7 @@ void LinkProcess::on(const messages::LinkIdentity& identity) {
 }
 
 LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
-  LinkBlock& block = child_.page().link(edge, link_process);
-  if (!again) new (&block) LinkBlock();
-  return block.counts;
+  return counts_of(child_.page().link(edge, link_process), again);
 }
 
 void LinkProcess::on(const messages::SendLink& link) {
@@ -105,11 +102,9 @@ void LinkProcess::on(const messages::StopLink& stop) {
 void LinkProcess::on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
   const auto found = places_.find(offer.edge);
   if (found == places_.end() || (found->second.stopped && !found->second.wanted)) return;  // it was stopped meanwhile
-  UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
-  LinkedRing ring{FrameRingMemory::open(std::move(fds.at(0)), std::move(pixels), FrameRingMemory::Role::reader),
-                  offer.reader, offer.frame_rate, offer.rotation};
+  const LinkedRing ring{open_ring(fds, FrameRingMemory::Role::reader), offer.reader, offer.frame_rate, offer.rotation};
   Place& place = found->second;
-  if (place.wanted) return place.rings.push_back(std::move(ring));
+  if (place.wanted) return place.rings.push_back(ring);
   if (auto* const sending = dynamic_cast<SendingThread*>(place.thread.get())) sending->add(ring);
 }
 

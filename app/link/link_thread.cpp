@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "app/control/child.h"
@@ -40,6 +41,11 @@ void LinkThread::start(std::function<void()> work) {
 
 void LinkThread::join() {
   if (thread_.joinable()) thread_.join();
+}
+
+LinkCounts& counts_of(LinkBlock& block, bool again) {
+  if (!again) new (&block) LinkBlock();
+  return block.counts;
 }
 
 SendingThread::SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts,

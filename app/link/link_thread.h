@@ -45,6 +45,9 @@ class LinkThread {
   std::jthread thread_;
 };
 
+// Where an end counts. `again`: what one before it has counted stays.
+LinkCounts& counts_of(LinkBlock& block, bool again);
+
 class SendingThread final : public LinkThread {
  public:
   // `rules`: what its ring's frames are to it, and who hears of them; the rest follows from `link`.

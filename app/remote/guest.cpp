@@ -89,7 +89,6 @@ void Guest::on(const messages::RunNode& asked) {
   };
   events.on_gpu_lost = [this](const std::string& reason) { leave_lost_gpu(child_.setup(), reason); };
   events.keep = [this](std::shared_ptr<FrameRingWriter> ring) { retired_.add(std::move(ring), Clock::now()); };
-  events.on_done = [] {};
   events.wake = [this] { child_.wake(); };
   nodes_[asked.node] = std::make_unique<GuestNode>(asked, gpu_, child_.page(), std::move(events));
 }

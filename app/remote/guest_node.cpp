@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "app/control/child.h"
 #include "app/control/ring_descriptors.h"
 #include "app/remote/stage_links.h"
 #include "core/error.h"
@@ -15,8 +14,7 @@ std::shared_ptr<FrameRingMemory> open_again(const FrameRingMemory& ring, FrameRi
                                             const Device& gpu = {}) {
   std::vector<UniqueFd> fds;
   for (const int fd : descriptors_of(ring)) fds.push_back(duplicate(fd));
-  UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
-  return FrameRingMemory::open(std::move(fds.at(0)), std::move(pixels), role, gpu);
+  return open_ring(fds, role, gpu);
 }
 
 }  // namespace
@@ -29,7 +27,7 @@ GuestNode::GuestNode(const messages::RunNode& asked, const Device& gpu, const Ri
       output_(asked.edges.at(0).edge),
       policy_(asked.drop_policy),
       queue_size_(asked.queue_size),
-      node_(std::make_unique<Node>(asked, gpu, page, node_events(), events_.on_done)) {}
+      node_(std::make_unique<Node>(asked, gpu, page, node_events(), [] {})) {}
 
 // Whoever calls the others goes first.
 GuestNode::~GuestNode() {
@@ -100,14 +98,7 @@ void GuestNode::receive_by(const messages::ReceiveLink& link, const std::optiona
 
 void GuestNode::send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys) {
   if (sending_) return sending_->set_peer(link.address, link.transport);
-  SendingEnd::Rules rules;
-  rules.policy = policy_;
-  rules.queue = queue_size_;
-  rules.reconnection = reconnection_of(policy_);
-  LinkCounts& counts = counts_of(page_.link(output_, page_.own()), link.again);
-  messages::SendLink own = link;
-  own.taken = counts.taken;
-  auto sending = std::make_unique<SendingThread>(own, keys, counts, std::move(rules));
+  auto sending = send_stage(link, keys, page_.link(output_, page_.own()), policy_, queue_size_);
   const std::lock_guard lock(mutex_);
   sending_ = std::move(sending);
   if (unsent_) sending_->add(*std::exchange(unsent_, std::nullopt));
@@ -120,8 +111,7 @@ void GuestNode::leave() {
 }
 
 void GuestNode::tick() {
-  if ((sending_ && sending_->hangs()) || (receiving_ && receiving_->hangs()))
-    fail_process("a thread of the link to another node hangs");
+  require_beats(sending_.get(), receiving_.get());
   std::optional<Ring> ring;
   {
     const std::lock_guard lock(mutex_);

@@ -23,7 +23,6 @@ class GuestNode {
     std::function<void(EdgeId edge, const std::string& reason)> on_failed;
     std::function<void(const std::string& reason)> on_gpu_lost;
     std::function<void(std::shared_ptr<FrameRingWriter> ring)> keep;
-    std::function<void()> on_done;
     std::function<void()> wake;  // tick() has something to do
   };
   // `page` outlives it.
@@ -34,7 +33,7 @@ class GuestNode {
   [[nodiscard]] EdgeId output() const { return output_; }
   void receive_by(const messages::ReceiveLink& link, const std::optional<LinkKeys>& keys);
   void send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys);
-  // It ends soon: on_done() follows.
+  // Its threads end soon.
   void leave();
   // To be called ten times a second, and after wake().
   void tick();

@@ -126,9 +126,7 @@ void Relay::on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds
   RelayedNode* const node = find(offer.node);
   if (node == nullptr) return;
   try {
-    UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
-    auto memory = FrameRingMemory::open(std::move(fds.at(0)), std::move(pixels), FrameRingMemory::Role::reader);
-    node->add({std::move(memory), offer.reader, offer.frame_rate, offer.rotation});
+    node->add({open_ring(fds, FrameRingMemory::Role::reader), offer.reader, offer.frame_rate, offer.rotation});
   } catch (const SystemError& error) {  // no memory or descriptors
     child_.send(messages::FrameRingLost{offer.node, offer.edge, error.what()});
   } catch (const Error& error) {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "app/control/child.h"
 #include "app/remote/stage_links.h"
 #include "core/log.h"
 
@@ -45,24 +44,14 @@ void RelayedNode::renew() { renews_ = receiving_ != nullptr; }
 
 // A ring that has been offered is read by one end alone.
 void RelayedNode::add(const LinkedRing& ring) {
-  rings_.clear();
   if (sending_) return sending_->add(ring);
-  rings_.push_back(ring);
+  unsent_ = ring;
 }
 
 void RelayedNode::begin_sending() {
-  SendingEnd::Rules rules;
-  rules.policy = policy_;
-  rules.queue = queue_size_;
-  rules.reconnection = reconnection_of(policy_);
-  rules.on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
-  messages::SendLink link = *send_;
-  LinkCounts& counts = counts_of(page_.link(input_, page_.own()), link.again);
-  link.taken = counts.taken;
-  link.again = true;
-  sending_ = std::make_unique<SendingThread>(link, send_keys_, counts, std::move(rules));
-  for (const LinkedRing& ring : rings_) sending_->add(ring);
-  rings_.clear();
+  sending_ = send_stage(*send_, send_keys_, page_.link(input_, page_.own()), policy_, queue_size_,
+                        [this](std::uint64_t number) { flight_.leaves(number); });
+  if (unsent_) sending_->add(*std::exchange(unsent_, std::nullopt));
 }
 
 void RelayedNode::begin_receiving() {
@@ -90,8 +79,7 @@ void RelayedNode::begin_receiving() {
 }
 
 bool RelayedNode::tick() {
-  if ((sending_ && sending_->hangs()) || (receiving_ && receiving_->hangs()))
-    fail_process("a thread of the link to another node hangs");
+  require_beats(sending_.get(), receiving_.get());
   if (sending_ && sending_->is_over()) {
     sending_.reset();
     sent_all_ = true;

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "app/control/link_messages.h"
 #include "app/link/link_thread.h"
@@ -62,7 +61,7 @@ class RelayedNode {
   bool renews_ = false;
   std::unique_ptr<SendingThread> sending_;
   std::unique_ptr<ReceivingThread> receiving_;
-  std::vector<LinkedRing> rings_;  // that came before it was known where to send them
+  std::optional<LinkedRing> unsent_;  // the newest, of which it is not known yet where to send it
   std::atomic<std::uint64_t> next_epoch_;
   bool finishing_ = false;
   bool abandoned_ = false;

@@ -1,24 +1,22 @@
-// Rules for both ends of the links of a stage or tile on another node.
+// What both ends of the links of a stage or tile on another node have in common: those at the camera's node, and those
+// at the other one.
 #pragma once
 
-#include <chrono>
-#include <new>
+#include <functional>
+#include <memory>
+#include <optional>
 
-#include "app/config/camera_config.h"
-#include "ipc/rig_page.h"
+#include "app/link/link_thread.h"
 
 namespace campipe {
 
-// That frames wait for a connection that was lost: those of files, of which none is to be lost as long as it can be
-// helped, until a process on the other node has come again.
-inline std::chrono::milliseconds reconnection_of(DropPolicy policy) {
-  return std::chrono::seconds(policy == DropPolicy::block ? 5 : 0);
-}
+// The end that sends frames of such a link. It goes on with what one before it has counted. `on_taken`: as
+// SendingEnd::Rules's.
+std::unique_ptr<SendingThread> send_stage(
+    messages::SendLink link, const std::optional<LinkKeys>& keys, LinkBlock& block, DropPolicy policy, unsigned queue,
+    std::function<void(std::uint64_t source_number)> on_taken = [](std::uint64_t) {});
 
-// What a process before has counted stays, if `again`.
-inline LinkCounts& counts_of(LinkBlock& block, bool again) {
-  if (!again) new (&block) LinkBlock();
-  return block.counts;
-}
+// To be called ten times a second: ends the process where one of them hangs. Either may be null.
+void require_beats(SendingThread* sending, ReceivingThread* receiving);
 
 }  // namespace campipe

@@ -239,14 +239,18 @@ struct CameraEdge {
   [[nodiscard]] bool is_received() const { return link && !link->sends; }
 };
 
-// How the process that has a node's work done by another node of the cluster reaches that one (remote_stages.h).
+// The two links of a stage or tile on another node of the cluster, as one of the two nodes' supervisors knows them
+// (remote_stages.h, guest_stages.h): that by which frames come to its process, and that by which they leave.
 struct StageLinks {
-  std::string key;          // of the other node; empty: the process does not know it yet
-  unsigned there_port = 0;  // to which it was told to send; 0: to none yet
-  unsigned back_port = 0;   // at which it listens; 0: at none yet
-  bool again = false;       // one before that has died
-  LinkTransport there{};    // as the other node has chosen
-  LinkTransport back{};     // as this one has
+  std::string key;             // of the other node; empty: the process does not know it yet
+  unsigned listens = 0;        // the port at which it listens; 0: at none yet
+  unsigned sends_to = 0;       // the port of the other node to which it was told to send; 0: to none yet
+  LinkTransport listens_by{};  // as this node has chosen
+  LinkTransport sends_by{};    // as the other one has
+  bool again = false;          // a process before has had them
+
+  // The process that had them is gone, and the next one knows nothing.
+  void process_gone() { *this = {.key = {}, .again = again || !key.empty()}; }
 };
 
 // A thread of the camera's in a worker.

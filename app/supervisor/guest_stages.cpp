@@ -31,14 +31,11 @@ void GuestStages::follow() {
 std::vector<GuestStages::Wanted> GuestStages::wanted() const {
   std::vector<Wanted> all;
   if (rig_.phase != RunPhase::running) return all;
-  const ClusterState& state = control_.seen();
   const std::string own = node_name(*rig_.config.cluster);
   for (const auto& [camera, part] : cluster_.guest_parts()) {
-    const auto found = state.cameras.find(camera->name);
-    if (found == state.cameras.end() || found->second.node == own) continue;
-    const auto peer = state.nodes.find(found->second.node);
-    if (peer == state.nodes.end() || !peer->second.here) continue;
-    all.push_back({camera->name, peer->first, *part, frame_policy(*camera), static_cast<unsigned>(camera->queue_size)});
+    const std::string peer = node_here(control_.seen(), camera->name);
+    if (peer.empty() || peer == own) continue;
+    all.push_back({camera->name, peer, *part, frame_policy(*camera), static_cast<unsigned>(camera->queue_size)});
   }
   return all;
 }
@@ -101,26 +98,17 @@ void GuestStages::follow(Stage& stage) {
   ManagedProcess& guest = processes_.worker(stage.worker);
   const messages::OfferedLinks* const offered = exchange_.offered_by(stage.wanted.peer);
   if (offered == nullptr || !guest.child) return;
-  if (!stage.key.empty() && stage.key != offered->key) {  // it was restarted: so is this, for what it begins
+  StageLinks& links = stage.links;
+  if (!links.key.empty() && links.key != offered->key) {  // it was restarted: so is this, for what it begins
     processes_.send(guest, messages::ForgetNode{{stage.node}});
-    stage.key.clear();
-    stage.there_port = stage.back_port = 0;
-    stage.again = false;
+    links = {};
   }
-  if (stage.key.empty()) begin(stage, guest, *offered);
-  if (stage.key.empty()) return;
-  const std::string there = link_there(stage.wanted.camera, stage.wanted.part.name);
-  if (stage.there_port != 0) exchange_.offer({there, stage.there_port, stage.there});
-  const std::string back = link_back(stage.wanted.camera, stage.wanted.part.name);
-  const auto* const its = find_link(*offered, back);
-  if (its == nullptr || (its->port == stage.back_port && its->transport == stage.back)) return;
-  const std::string address = exchange_.address_of(stage.wanted.peer, its->port);
-  if (address.empty()) return;
-  const messages::SendLink message{stage.output,         back,           address,    offered->key, 0,
-                                   exchange_.encrypts(), its->transport, stage.again};
-  if (!processes_.send(guest, message)) return;
-  stage.back_port = its->port;
-  stage.back = its->transport;
+  if (links.key.empty()) begin(stage, guest, *offered);
+  if (links.key.empty()) return;
+  const Wanted& wanted = stage.wanted;
+  exchange_.offer(links, link_there(wanted.camera, wanted.part.name));
+  exchange_.follow_sending(links, guest, stage.output, link_back(wanted.camera, wanted.part.name), wanted.peer,
+                           *offered);
 }
 
 void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::OfferedLinks& offered) {
@@ -143,10 +131,10 @@ void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::Off
   if (wanted.part.tile) edge.tile = messages::Tile{*wanted.part.tile, wanted.part.tiles};
   messages::ReceiveLink link =
       exchange_.receive(stage.input, link_there(wanted.camera, wanted.part.name), offered.key, *transport);
-  link.again = stage.again;
+  link.again = stage.links.again;
   if (!processes_.send(guest, node) || !processes_.send(guest, link)) return;
-  stage.key = offered.key;
-  stage.there = *transport;
+  stage.links.key = offered.key;
+  stage.links.listens_by = *transport;
 }
 
 bool GuestStages::needs(const ManagedProcess& guest) const {
@@ -155,10 +143,7 @@ bool GuestStages::needs(const ManagedProcess& guest) const {
 
 void GuestStages::on_death(const ManagedProcess& guest) {
   for (Stage& stage : stages_) {
-    if (stage.worker != guest.number) continue;
-    stage.again = stage.again || !stage.key.empty();
-    stage.key.clear();
-    stage.there_port = stage.back_port = 0;
+    if (stage.worker == guest.number) stage.links.process_gone();
   }
 }
 
@@ -175,7 +160,7 @@ void GuestStages::on(const ManagedProcess& by, const messages::LinkListens& list
   Stage* const stage = find(by, listens.edge);
   if (stage == nullptr) return;
   if (stage->input != listens.edge) throw BadMessage("a port for what it sends");
-  stage->there_port = listens.port;
+  stage->links.listens = listens.port;
 }
 
 void GuestStages::on(const ManagedProcess& by, const messages::EdgeFailed& failed) {
@@ -187,14 +172,14 @@ void GuestStages::on(const ManagedProcess& by, const messages::EdgeFailed& faile
 
 void GuestStages::add_status(nlohmann::json& links) const {
   for (const Stage& stage : stages_) {
-    if (stage.key.empty()) continue;
-    const ProcessId guest = worker_process(stage.worker);
+    if (stage.links.key.empty()) continue;
     const auto add = [&](EdgeId edge, bool sends, LinkTransport transport) {
-      links.push_back(stage_link_status(stage.wanted.camera, stage.wanted.part.name, stage.wanted.peer, sends,
-                                        transport, exchange_.encrypts(), rig_.page.link(edge, guest).counts));
+      const LinkCounts& counts = rig_.page.link(edge, worker_process(stage.worker)).counts;
+      links.push_back(link_status(stage_link(stage.wanted.camera, stage.wanted.part.name), stage.wanted.peer, sends,
+                                  transport, exchange_.encrypts(), counts.connected == 1, counts));
     };
-    add(stage.input, false, stage.there);
-    add(stage.output, true, stage.back);
+    add(stage.input, false, stage.links.listens_by);
+    add(stage.output, true, stage.links.sends_by);
   }
 }
 

@@ -52,12 +52,7 @@ class GuestStages {
     EdgeId input;
     EdgeId output;
     unsigned worker = 0;
-    std::string key;  // of the peer; empty: the guest does not know it yet
-    unsigned there_port = 0;
-    unsigned back_port = 0;
-    LinkTransport there{};
-    LinkTransport back{};
-    bool again = false;
+    StageLinks links;
   };
   [[nodiscard]] std::vector<Wanted> wanted() const;
   void end_others(const std::vector<Wanted>& wanted);

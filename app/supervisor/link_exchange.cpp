@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/names.h"
 #include "app/control/link_keys.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -37,6 +38,23 @@ bool asks_for_ucx(const ClusterLinksConfig& config) {
 const messages::OfferedLinks::Link* find_link(const messages::OfferedLinks& offered, const std::string& name) {
   const auto found = std::ranges::find(offered.links, name, &messages::OfferedLinks::Link::name);
   return found == offered.links.end() ? nullptr : &*found;
+}
+
+nlohmann::json link_status(nlohmann::json link, const std::string& peer, bool sends, LinkTransport transport,
+                           bool encrypted, bool connected, const LinkCounts& counts) {
+  link.update({{"peer", peer},
+               {"direction", sends ? "sends" : "receives"},
+               {"transport", choice_name(transport)},
+               {"encrypted", encrypted},
+               {"connected", connected},
+               {"connections", counts.connections.load()},
+               {"refused", counts.refused.load()},
+               {"frames", sends ? counts.taken.load() : counts.settled.load()},
+               {"delivered", counts.delivered.load()},
+               {"dropped", counts.dropped.load()},
+               {"lost", counts.lost.load()},
+               {"bytes", counts.bytes.load()}});
+  return link;
 }
 
 LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control)
@@ -92,6 +110,22 @@ messages::ReceiveLink LinkExchange::receive(EdgeId edge, const std::string& name
   message.transport = transport;
   message.peer_key = peer_key;
   return message;
+}
+
+void LinkExchange::offer(const StageLinks& links, const std::string& name) {
+  if (links.listens != 0) offer({name, links.listens, links.listens_by});
+}
+
+void LinkExchange::follow_sending(StageLinks& links, ManagedProcess& process, EdgeId edge, const std::string& name,
+                                  const std::string& peer, const messages::OfferedLinks& offered) {
+  const auto* const its = find_link(offered, name);
+  if (its == nullptr || (its->port == links.sends_to && its->transport == links.sends_by)) return;
+  const std::string address = address_of(peer, its->port);
+  if (address.empty()) return;
+  const messages::SendLink message{edge, name, address, offered.key, 0, encrypts(), its->transport, links.again};
+  if (!processes_.send(process, message)) return;
+  links.sends_to = its->port;
+  links.sends_by = its->transport;
 }
 
 void LinkExchange::on(const messages::PeerLinks& links) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,6 +45,13 @@ class LinkExchange {
   [[nodiscard]] messages::ReceiveLink receive(EdgeId edge, const std::string& name, const std::string& peer_key,
                                               LinkTransport transport) const;
 
+  // ---- Of a stage's or tile's two links, on either node. `peer`: the other one, which has offered `offered`.
+  // Offers the one that the process listens for, by its name, once it does.
+  void offer(const StageLinks& links, const std::string& name);
+  // Tells the process where to send the frames of `edge`, by the link of that name, if that is known and news.
+  void follow_sending(StageLinks& links, ManagedProcess& process, EdgeId edge, const std::string& name,
+                      const std::string& peer, const messages::OfferedLinks& offered);
+
   // Throws BadMessage for what no node can offer.
   void on(const messages::PeerLinks& links);
   void on(const messages::LinkTransports& transports);
@@ -63,6 +71,10 @@ class LinkExchange {
   std::optional<messages::LinkTransports> transports_;  // none: no process has said yet
   std::set<std::string> without_transport_;             // nodes with which there is none in common
 };
+
+// Of the status. `link`: what it is for: `mosaic`, `camera` and `part`.
+nlohmann::json link_status(nlohmann::json link, const std::string& peer, bool sends, LinkTransport transport,
+                           bool encrypted, bool connected, const LinkCounts& counts);
 
 // Null: there is none of that name.
 const messages::OfferedLinks::Link* find_link(const messages::OfferedLinks& offered, const std::string& name);

@@ -225,7 +225,7 @@ void MessageRouter::on(const AboutEdge& about, const messages::LinkListens& list
   if (about.edge.link) {
     about.edge.link->port = listens.port;
   } else {
-    about.camera.node(*about.edge.writer).links.back_port = listens.port;
+    about.camera.node(*about.edge.writer).links.listens = listens.port;
   }
 }
 

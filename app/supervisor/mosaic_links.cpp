@@ -1,10 +1,10 @@
 #include "app/supervisor/mosaic_links.h"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
-#include "app/config/names.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "core/log.h"
@@ -56,17 +56,11 @@ std::vector<MosaicLinks::Wanted> MosaicLinks::wanted() const {
   if (rig_.phase != RunPhase::running) return links;
   const ClusterState& state = control_.seen();
   const std::string own = node_name(*rig_.config.cluster);
-  const auto node_of = [&](const std::string& camera) {
-    const auto found = state.cameras.find(camera);
-    const std::string node = found == state.cameras.end() ? "" : found->second.node;
-    const auto its = state.nodes.find(node);
-    return its != state.nodes.end() && its->second.here ? node : "";
-  };
   for (const CameraConfig* const mosaic : cluster_.mosaics_across_nodes()) {
-    const std::string to = node_of(mosaic->name);
+    const std::string to = node_here(state, mosaic->name);
     for (unsigned cell = 0; cell < mosaic->mosaic->cells.size() && !to.empty(); ++cell) {
       const std::string& camera = mosaic->mosaic->cells[cell].camera;
-      const std::string from = node_of(camera);
+      const std::string from = node_here(state, camera);
       if (from.empty() || from == to || (from != own && to != own)) continue;
       links.push_back({fmt::format("{}/{}/{}", mosaic->name, cell, camera), mosaic, cell, camera,
                        from == own ? to : from, from == own});
@@ -261,22 +255,10 @@ nlohmann::json MosaicLinks::status() const {
   nlohmann::json links = nlohmann::json::array();
   for_each_link([&](const Camera&, const CameraEdge& edge) {
     const LinkCounts& counts = rig_.page.link(edge.id, link_process).counts;
-    const std::uint64_t taken = edge.is_sent() ? counts.taken.load() : counts.settled.load();
-    links.push_back({{"mosaic", edge.link->mosaic},
-                     {"camera", edge.link->camera},
-                     {"part", ""},
-                     {"peer", edge.link->peer},
-                     {"direction", edge.is_sent() ? "sends" : "receives"},
-                     {"transport", choice_name(edge.link->transport)},
-                     {"encrypted", exchange_.encrypts()},
-                     {"connected", edge.link->told && counts.connected == 1},
-                     {"connections", counts.connections.load()},
-                     {"refused", counts.refused.load()},
-                     {"frames", taken},
-                     {"delivered", counts.delivered.load()},
-                     {"dropped", counts.dropped.load()},
-                     {"lost", counts.lost.load()},
-                     {"bytes", counts.bytes.load()}});
+    const EdgeLink& link = *edge.link;
+    links.push_back(link_status({{"mosaic", link.mosaic}, {"camera", link.camera}, {"part", ""}}, link.peer,
+                                edge.is_sent(), link.transport, exchange_.encrypts(),
+                                link.told && counts.connected == 1, counts));
   });
   return links;
 }

@@ -33,7 +33,7 @@ class RemoteStages {
 // Of the two links of such a part: "gate/filter 2/there", which brings the frames, and "gate/filter 2/back".
 std::string link_there(const std::string& camera, const std::string& part);
 std::string link_back(const std::string& camera, const std::string& part);
-nlohmann::json stage_link_status(const std::string& camera, const std::string& part, const std::string& peer,
-                                 bool sends, LinkTransport transport, bool encrypted, const LinkCounts& counts);
+// What they are for, in the status.
+nlohmann::json stage_link(const std::string& camera, const std::string& part);
 
 }  // namespace campipe

@@ -96,8 +96,7 @@ void RingRouter::renew(const Camera& camera, CameraEdge& edge, const std::string
 }
 
 std::shared_ptr<FrameRingMemory> RingRouter::open(std::vector<UniqueFd>& fds) {
-  UniqueFd pixels = fds.size() == 2 ? std::move(fds[1]) : UniqueFd();
-  return FrameRingMemory::open(std::move(fds[0]), std::move(pixels), FrameRingMemory::Role::observer);
+  return open_ring(fds, FrameRingMemory::Role::observer);
 }
 
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring,

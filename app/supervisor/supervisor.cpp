@@ -102,9 +102,10 @@ void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::publisher, {});
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     const WorkerPlan& worker = plan.workers[w];
-    processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
-                                         gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
-    processes_.all().back().place.peer = worker.node;
+    ProcessPlace place{worker.gpu, gpu_name(rig_.machine.devices, worker.gpu), gpus_of_worker(plan, w),
+                       worker.numa_node, worker.cpus};
+    place.peer = worker.node;
+    processes_.add(ProcessKind::worker, std::move(place));
   }
   if (!rig_.config.cluster) return;
   processes_.add(ProcessKind::cluster, {});

@@ -190,9 +190,10 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
     WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
     if (displaced && !on_gpu(all[w].gpu)) planned.cpus.clear();  // all of a GPU's cameras may come there
     if (on_gpu(all[w].gpu)) add_all(all[w].sees, gpus_that_decode());
-    processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
-                                         planned.numa_node, planned.cpus});
-    processes_.all().back().place.peer = all[w].peer;
+    ProcessPlace place{all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees, planned.numa_node,
+                       planned.cpus};
+    place.peer = all[w].peer;
+    processes_.add(ProcessKind::worker, std::move(place));
   }
   for (NodePlan& node : placed.camera.nodes) node.worker = chosen.at(node.worker);
   return placed.camera;
