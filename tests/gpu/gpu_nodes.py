@@ -130,9 +130,10 @@ def mosaic(check, encrypt):
         after, took = nodes.links("b"), time.monotonic() - begin
         reports = {node: nodes.rigs[node].end(40) for node in ("b", "a")}
         cpu = {node: nodes.rigs[node].cpu_s() for node in reports}
-    rates = [(now["delivered"] - then["delivered"]) / took for now, then in zip(after, before)]
-    other = sum(now[key] - then[key] for now, then in zip(after, before) for key in ("lost", "dropped"))
-    bytes_a_second = sum(now["bytes"] - then["bytes"] for now, then in zip(after, before)) / took
+    grown = {key: [last[key] - first[key] for last, first in zip(after, before)] for key in ("delivered", "lost", "dropped", "bytes")}
+    rates = [frames / took for frames in grown["delivered"]]
+    other = sum(grown["lost"] + grown["dropped"])
+    bytes_a_second = sum(grown["bytes"]) / took
     check.at_least(f"{title}: frames a second of the slowest link", min(rates), 0.99 * RATE, digits=2)
     check.add("the same: lost or dropped between nodes, MB/s, CPU seconds of both nodes",
               f"{other}, {bytes_a_second / 1e6:.0f}, {cpu['a']:.0f} and {cpu['b']:.0f}")

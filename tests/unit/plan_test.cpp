@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/config/remote_place.h"
 #include "app/control/child_environment.h"
 #include "app/placement/cpu_list.h"
 #include "core/error.h"
@@ -450,32 +449,6 @@ TEST(StagePlan, ATileElsewhereReadsTheSourcesFramesFromHostMemory) {
   EXPECT_EQ(camera.placement.memory, MemoryKind::host);
   EXPECT_EQ(camera.nodes[1].remote, "b/0");
   EXPECT_EQ(camera.nodes[2].gpu, gpu_number(0)) << "it is joined here";
-}
-
-TEST(RemoteParts, AreWhatTheOtherNodeFindsAlike) {
-  CameraConfig camera = staged({"auto", {"cpu", "b/0", "b/0"}, "auto"}).cameras[0];
-  ASSERT_THAT(camera.filters, SizeIs(3));
-  const auto parts = remote_parts(camera);
-  ASSERT_THAT(parts, SizeIs(1));
-  EXPECT_EQ(parts[0].name, "filter 1");
-  EXPECT_EQ(parts[0].at, (RemotePlace{"b", "0"}));
-  EXPECT_EQ(parts[0].filters.size(), 2U);
-  make_own_places_local(camera, "b");
-  EXPECT_THAT(camera.placement->filter, ElementsAre("cpu", "0", "0"));
-  EXPECT_THAT(remote_parts(camera), IsEmpty());
-  camera.placement = StagePlacement{.filter = {}, .tiles = {"cpu", "b/cpu", "c/cpu"}};
-  const auto tiles = remote_parts(camera);
-  ASSERT_THAT(tiles, SizeIs(2));
-  EXPECT_EQ(tiles[1].name, "tile 2");
-  EXPECT_EQ(tiles[1].tile, 2U);
-  EXPECT_EQ(tiles[1].tiles, 3U);
-}
-
-TEST(RemoteParts, NeedACluster) {
-  RigConfig rig = staged({"auto", {"b/cpu"}, "auto"});
-  EXPECT_THROW(require_cluster(rig), Error);
-  rig.cluster.emplace();
-  EXPECT_NO_THROW(require_cluster(rig));
 }
 
 // A node on the CPU gets frames that are complete, in host memory, from a GPU that downloads them.
