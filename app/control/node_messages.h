@@ -86,7 +86,8 @@ struct WrittenEdge {
 struct Join {
   std::vector<FilterConfig> filters;  // as the tiles'
   std::uint64_t frames = 0;           // of the source so far: where their numbers go on
-  static void fields(auto& m, auto&& f) { f("filters", m.filters), f("frames", m.frames); }
+  std::vector<EdgeId> elsewhere;      // the inputs that are made on another node of the cluster
+  static void fields(auto& m, auto&& f) { f("filters", m.filters), f("frames", m.frames), f("elsewhere", m.elsewhere); }
 };
 
 // What is known of a mosaic's cell.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/remote_stages.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -295,7 +296,11 @@ void CameraLifecycle::follow_restarts() {
   for (Camera& camera : rig_.cameras.all()) {
     const auto process = std::ranges::find_if(away, [&](const auto* one) { return is_needed(*one, camera); });
     std::optional<std::string> stalled;
-    if (process != away.end()) stalled = "waits until " + role_of(**process) + " is restarted";
+    if (process != away.end()) {
+      stalled = "waits until " + role_of(**process) + " is restarted";
+    } else {
+      stalled = waits_for_node(camera, rig_.page);
+    }
     if (stalled == camera.stalled) continue;
     camera.stalled = std::move(stalled);
     show_state(camera, false);

@@ -43,7 +43,8 @@ class CameraLifecycle {
   // Nothing of it is decoded any more. What is passed on as it comes goes on.
   void give_up_decoding(Camera& camera, const std::string& reason);
   void on_decoding_state(Camera& camera, bool decodes, const std::string& reason);
-  // To be called several times a second: cameras that wait until a master or a worker is restarted do not run.
+  // To be called several times a second: cameras that wait until a master or a worker is restarted, or for a node that
+  // does a part of theirs, do not run.
   void follow_restarts();
   void on_node_done(Camera& camera, CameraNode& node);
   // What a node makes for other nodes comes no more.

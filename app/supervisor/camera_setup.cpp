@@ -219,7 +219,12 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     input->reader(node.id).sent = {};
     message.inputs.push_back(input->id);
   }
-  if (node.joins) message.join = messages::Join{camera.config.filters, camera.frames().published()};
+  if (node.joins) {
+    message.join = messages::Join{camera.config.filters, camera.frames().published(), {}};
+    for (const CameraEdge* input : inputs) {
+      if (!camera.node(*input->writer).remote.empty()) message.join->elsewhere.push_back(input->id);
+    }
+  }
   message.name = camera.name();
   message.drop_policy = frame_policy(camera.config);
   message.queue_size = static_cast<unsigned>(camera.config.queue_size);

@@ -70,6 +70,18 @@ void RemoteStages::on_death(const ManagedProcess& relay) {
   }
 }
 
+std::optional<std::string> waits_for_node(const Camera& camera, const RigPage& page) {
+  for (const CameraNode* const node : camera.planned_nodes()) {
+    if (node->remote.empty() || node->done) continue;
+    const auto is_connected = [&](const CameraEdge& edge) {
+      return page.link(edge.id, node->process()).counts.connected == 1;
+    };
+    if (!is_connected(*camera.edges_to(*node).front()) || !is_connected(output_of(camera, *node)))
+      return "waits for node '" + peer_of(*node) + "', where its " + part_of(*node) + " is done";
+  }
+  return std::nullopt;
+}
+
 nlohmann::json stage_link(const std::string& camera, const std::string& part) {
   return {{"mosaic", ""}, {"camera", camera}, {"part", part}};
 }

@@ -24,8 +24,10 @@ JoinInput::JoinInput(std::string name, const std::vector<EdgeId>& edges, const m
   const TilePart::Events events{
       [this](const InputRing& ring) { expect(ring); },
       [this](std::shared_ptr<FrameRingMemory> memory) { leave_to_main_thread(std::move(memory)); }};
-  for (const EdgeId edge : edges)
-    parts_.push_back(std::make_unique<TilePart>(name_, edge, asked.frames, queue, page, events));
+  for (const EdgeId edge : edges) {
+    const bool elsewhere = std::ranges::find(asked.elsewhere, edge) != asked.elsewhere.end();
+    parts_.push_back(std::make_unique<TilePart>(name_, edge, asked.frames, queue, page, events, elsewhere));
+  }
 }
 
 TilePart& JoinInput::part(EdgeId edge) {

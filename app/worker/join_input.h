@@ -4,8 +4,9 @@
 // - A frame of which a part will not come is given up at once: each ring shows how far its writer is
 //   (FrameRingReader::resolved), also with frames that it dropped.
 // - A part that is late is waited for: with `drop` for a short time from the last sign of its tile on, with `block` as
-//   long as for any reader. Then its tile is late, and no frame waits for it until it gives a sign again. A tile whose
-//   part comes when it has been given up is slow, and not away: it is waited for longer from then on.
+//   long as for any reader, or for a link where another node of the cluster makes it. Then its tile is late, and no
+//   frame waits for it until it gives a sign again. A tile whose part comes when it has been given up is slow, and not
+//   away: it is waited for longer from then on.
 // - What is joined is complete: the CPU asks for no more than that, since nodes publish nothing else
 //   (docs/decisions/0012). So no process that stops takes this one with it.
 #pragma once

@@ -17,21 +17,29 @@ using std::chrono::seconds;
 constexpr auto patience_dropping = milliseconds(500);
 constexpr auto most_patience = seconds(8);       // with one that is always late
 constexpr auto patience_blocking = seconds(30);  // as with any reader or writer
+// As long as frames wait for a link to another node (app/remote/stage_links.cpp), and until it is noticed that it is
+// gone.
+constexpr auto patience_elsewhere = seconds(7);
 
 // Source numbers grow by ones but for what is lost while a process is away.
 constexpr std::uint64_t longest_gap = 1U << 24;
 
+std::chrono::nanoseconds patience_with(DropPolicy policy, bool elsewhere) {
+  if (policy == DropPolicy::drop) return patience_dropping;
+  return elsewhere ? patience_elsewhere : patience_blocking;
+}
+
 }  // namespace
 
 TilePart::TilePart(std::string name, EdgeId edge, std::uint64_t frames, const ReaderQueue& queue, const RigPage& page,
-                   Events events)
+                   Events events, bool elsewhere)
     : name_(std::move(name)),
       id_(edge),
       queue_(queue),
       edge_(page.edge_reader(edge, page.own())),
       events_(std::move(events)),
       frames_(frames),
-      patience_(queue.policy == DropPolicy::block ? patience_blocking : patience_dropping) {}
+      patience_(patience_with(queue.policy, elsewhere)) {}
 
 std::optional<std::uint64_t> TilePart::next() const {
   return lease_ ? std::optional(lease_->source_number) : std::nullopt;

@@ -27,9 +27,9 @@ class TilePart {
     std::function<void(std::shared_ptr<FrameRingMemory> memory)> on_used;
   };
 
-  // `frames`: of the source, so far.
+  // `frames`: of the source, so far. `elsewhere`: another node of the cluster makes the parts.
   TilePart(std::string name, EdgeId edge, std::uint64_t frames, const ReaderQueue& queue, const RigPage& page,
-           Events events);
+           Events events, bool elsewhere);
 
   [[nodiscard]] EdgeId edge() const { return id_; }
   [[nodiscard]] RingQueue<InputRing>& rings() { return rings_; }

@@ -41,7 +41,7 @@ nlohmann::json measure(const Options& options, const std::vector<Device>& device
   messages::RunNode join;
   join.node = NodeId(static_cast<unsigned>(tiles));
   join.name = "frames";
-  if (tiles > 1) join.join = messages::Join{filters, 0};
+  if (tiles > 1) join.join = messages::Join{filters, 0, {}};
   std::vector<EdgeId> read;
   for (std::size_t tile = 0; tile < tiles; ++tile) {
     messages::WrittenEdge edge;

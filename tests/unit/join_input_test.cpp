@@ -76,8 +76,9 @@ class Tile {
 
 class JoinTest : public testing::Test, private FrameTaker {
  protected:
-  explicit JoinTest(DropPolicy policy = DropPolicy::block, std::uint64_t source_frames = 0)
-      : join_("cam", edges, {filters, source_frames}, {policy, 8}, page_, place_) {}
+  explicit JoinTest(DropPolicy policy = DropPolicy::block, std::uint64_t source_frames = 0,
+                    const std::vector<EdgeId>& elsewhere = {})
+      : join_("cam", edges, {filters, source_frames, elsewhere}, {policy, 8}, page_, place_) {}
   // Not before, and not after: a thread that calls it needs the whole object.
   void SetUp() override {
     thread_ = std::thread([this] { join_.run(*this); });
@@ -289,6 +290,25 @@ TEST_F(DroppingJoin, WaitsForASilentTileOnceAndThenNotAtAll) {
   upper.publish(5);
   EXPECT_TRUE(becomes("mmmmj")) << "with its next part it is back";
   EXPECT_TRUE(lower.drained()) << "the part that came too late was given back";
+}
+
+// The second tile is made on another node of the cluster.
+class JoinElsewhere : public JoinTest {
+ protected:
+  JoinElsewhere() : JoinTest(DropPolicy::block, 0, {edges[1]}) {}
+};
+
+TEST_F(JoinElsewhere, WaitsForANodeThatIsAwayNoLongerThanFramesWaitForIt) {
+  Tile upper(0), lower(1);
+  upper.offer(join_);
+  upper.publish(1);
+  EXPECT_TRUE(eventually([this] { return outcome() == "m"; }, seconds(20))) << "another tile's would wait for 30 s";
+  upper.publish(2);
+  EXPECT_TRUE(becomes("mm"));
+  lower.offer(join_);
+  upper.publish(3);
+  lower.publish(3);
+  EXPECT_TRUE(becomes("mmj"));
 }
 
 }  // namespace
