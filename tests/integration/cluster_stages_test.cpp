@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "core/rig_token.h"
 #include "tests/integration/etcd_members.h"
+#include "tests/integration/frame_hashes.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 
@@ -31,7 +33,7 @@ class ClusterStages : public testing::Test {
     http_[node] = free_port();
     yaml_ = "http_address: '127.0.0.1:" + std::to_string(http_[node]) +
             "'\nrtsp_address: off\nworkers: {count: 1}\nbalance: off\n"
-            "defaults:\n  encode: {codec: h264, gop: 5}\n"
+            "defaults:\n  encode: {codec: h264, gop: 5, options: {qp: 0}}\n"
             "  drop_policy: drop\n  filters: [{blur: {sigma: 1}}, {sharpen: {amount: 0.5}}]\n  record: {path: "
             "'{camera}.mp4'}\ncameras:\n";
     const std::string source = "{source: \"test://pattern?width=320&height=240&rate=10\"";
@@ -92,10 +94,46 @@ class ClusterStages : public testing::Test {
     ASSERT_NE(found, 0) << nodes_.at(node)->log();
     ASSERT_EQ(::kill(found, SIGKILL), 0);
   }
+  // As a shows it: the state, and why.
+  [[nodiscard]] std::string state_of(const std::string& camera) const {
+    const json seen = asked("a", "status");
+    if (!seen.contains("cameras") || !seen.at("cameras").contains(camera)) return "";
+    const json& shown = seen.at("cameras").at(camera);
+    return shown.value("state", "") + ": " + shown.value("reason", "");
+  }
+  // Of its recording, without the time of day in the pattern; with the line at which tiles meet.
+  [[nodiscard]] std::vector<std::string> pictures_of(const std::string& camera) const {
+    std::filesystem::path newest;
+    for (const auto& entry : std::filesystem::directory_iterator(nodes_.at("a")->folder())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(camera + "@a@") && name.ends_with(".mp4")) newest = std::max(newest, entry.path());
+    }
+    return video_hashes(newest, "-vf crop=320:140:0:100");
+  }
   [[nodiscard]] std::string logs() const {
     std::string all;
     for (const auto& [name, rig] : nodes_) all += "--- " + name + "\n" + rig->log();
     return all;
+  }
+
+  // As `home` has them, which lost none: to the bit, and in the same order. It may have ended a little earlier.
+  void expect_same_pictures(const std::string& camera) {
+    const auto all = pictures_of("home");
+    auto from = all.begin();
+    std::size_t same = 0;
+    std::size_t others = 0;
+    for (const std::string& picture : pictures_of(camera)) {
+      const auto found = std::find(from, all.end(), picture);
+      if (found == all.end()) {
+        ++others;
+        continue;
+      }
+      EXPECT_EQ(std::exchange(others, 0), 0U) << camera << ", frame " << same;
+      from = std::next(found);
+      ++same;
+    }
+    EXPECT_GT(same, 20U) << camera;
+    EXPECT_LT(others, 20U) << camera;
   }
 
   std::unique_ptr<EtcdMembers> etcd_;
@@ -121,6 +159,10 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   kill_process("a", "relay");
   ASSERT_TRUE(flows()) << logs();
   for (const pid_t pid : nodes_.at("b")->processes()) ::kill(pid, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return state_of("yard") == "waiting: waits for node 'b', where its tile 1 is done"; }))
+      << state_of("yard");
+  EXPECT_EQ(state_of("lane"), "waiting: waits for node 'b', where its filter 1 is done");
+  EXPECT_EQ(state_of("home"), "running: ");
   ASSERT_TRUE(eventually([&] { return come_back().empty(); })) << logs();
   nodes_.erase("b");
   start("b");
@@ -136,6 +178,8 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
     EXPECT_EQ(frames.at("decoded").get<std::uint64_t>(), frames.at("encoded").get<std::uint64_t>() + dropped) << frames;
     EXPECT_EQ(dropped > 0, std::string(name) != "home") << name << frames;
   }
+  expect_same_pictures("lane");
+  expect_same_pictures("yard");
 }
 
 }  // namespace

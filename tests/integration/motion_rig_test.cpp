@@ -11,6 +11,7 @@
 #include <regex>
 
 #include "core/error.h"
+#include "tests/integration/frame_hashes.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
@@ -76,15 +77,6 @@ std::vector<FoundPacket> packets_of(const fs::path& file) {
     packets.push_back({line.find('K', comma) != std::string::npos, std::stod(line)});
   }
   return packets;
-}
-
-// A hash of each packet's bytes.
-std::vector<std::string> hashes_of(const fs::path& file) {
-  std::vector<std::string> hashes;
-  const std::string command = "ffmpeg -v error -i '" + file.string() + "' -map 0:v -c copy -f framehash -hash md5 -";
-  for (const std::string& line : lines_of(command))
-    if (!line.starts_with('#')) hashes.push_back(line.substr(line.rfind(',') + 1));
-  return hashes;
 }
 
 std::vector<std::string> events_in(const fs::path& file) {
@@ -176,7 +168,7 @@ TEST_P(CopiedMotion, IsRecordedAsItCame) {
   EXPECT_TRUE(packets.front().key);
   // From the last key frame that is a second before the box comes, which is that of the 2nd second or the one before
   // it, to two seconds after it has gone.
-  const std::vector<std::string> all = hashes_of(clip()), recorded = hashes_of(files[0]);
+  const std::vector<std::string> all = video_hashes(clip()), recorded = video_hashes(files[0]);
   ASSERT_EQ(recorded.size(), packets.size());
   const auto begin = std::search(all.begin(), all.end(), recorded.begin(), recorded.end());
   ASSERT_NE(begin, all.end()) << "the packets are the source's, byte for byte";

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "tests/integration/clips.h"
+#include "tests/integration/frame_hashes.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
@@ -26,19 +27,6 @@ using testing::IsEmpty;
 
 constexpr int clip_frames = 60;
 constexpr std::size_t chunk = 30'000;  // bytes of a stream: some frames
-
-// A hash of each packet's bytes.
-std::vector<std::string> hashes_of(const fs::path& file) {
-  const std::string command = "ffmpeg -v error -i '" + file.string() + "' -map 0:v -c copy -f framehash -hash md5 -";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::vector<std::string> hashes;
-  std::array<char, 512> line{};
-  while (std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
-    const std::string text(line.data());
-    if (!text.starts_with('#')) hashes.push_back(text.substr(text.rfind(',') + 1));
-  }
-  return hashes;
-}
 
 class WatchedCopies : public testing::Test {
  protected:
@@ -118,8 +106,8 @@ class WatchedCopies : public testing::Test {
   }
   // Every packet of the clip, turn after turn.
   void expect_own_packets(const std::string& clip, const std::string& recorded) const {
-    const auto own = hashes_of(clip);
-    const auto copies = hashes_of(rig_->file(recorded));
+    const auto own = video_hashes(clip);
+    const auto copies = video_hashes(rig_->file(recorded));
     ASSERT_EQ(own.size(), static_cast<std::size_t>(clip_frames));
     for (std::size_t i = 0; i < copies.size(); ++i) ASSERT_EQ(copies[i], own[i % own.size()]) << "packet " << i;
   }
@@ -226,7 +214,7 @@ TEST_P(WatchedFiles, GoOnForTheirViewersAfterTheMastersDeath) {
   viewer.reset();
   EXPECT_TRUE(eventually([&] { return rests(); })) << rig_->log();
   const json found = end();
-  EXPECT_EQ(found.at("frames").at("recorded").get<std::size_t>(), hashes_of(rig_->file(recorded())).size());
+  EXPECT_EQ(found.at("frames").at("recorded").get<std::size_t>(), video_hashes(rig_->file(recorded())).size());
 }
 
 TEST_P(WatchedFiles, GoOnForTheirViewersAfterTheWorkersDeath) {
