@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,12 @@
 namespace campipe {
 namespace {
 
-constexpr int queue_length = 64;             // messages each way: far more than a link's credits allow for
-constexpr int reconnect_ms = 50;             // with as much again of jitter, while the peer has not answered yet
-constexpr int handshake_ms = 1000;           // for a peer that connects, to be one
+constexpr int queue_length = 64;    // messages each way: far more than a link's credits allow for
+constexpr int reconnect_ms = 50;    // with as much again of jitter, while the peer has not answered yet
+constexpr int handshake_ms = 1000;  // for a peer that connects, to be one
+// Of a body that is encrypted: the peer decrypts one part while the next is encrypted here. ZeroMQ encrypts a part as a
+// whole, and hands on a message as a whole.
+constexpr std::size_t encrypted_part = std::size_t{256} << 10;
 constexpr std::size_t routing_id_bytes = 5;  // of one that ZeroMQ chose: 0 and a number
 constexpr const char* zap_address = "inproc://zeromq.zap.01";
 
@@ -91,18 +95,27 @@ void let_go(void* /*bytes*/, void* hint) {
   static_cast<void>(kept->handed_over.load(std::memory_order_acquire));
 }
 
-bool send_body(void* socket, LinkWire::Body body) {
+bool send_body_part(void* socket, LinkWire::Bytes bytes, std::shared_ptr<const void> owner, int flags) {
   auto kept = std::make_unique<KeptBody>();
-  kept->owner = std::move(body.owner);
+  kept->owner = std::move(owner);
   zmq_msg_t part;
   // It is not written to; ZeroMQ has one type for both ways.
-  void* const bytes = const_cast<std::uint8_t*>(body.bytes.data());
+  void* const begin = const_cast<std::uint8_t*>(bytes.data());
   kept->handed_over.store(true, std::memory_order_release);
-  if (zmq_msg_init_data(&part, bytes, body.bytes.size(), let_go, kept.get()) != 0) return false;
+  if (zmq_msg_init_data(&part, begin, bytes.size(), let_go, kept.get()) != 0) return false;
   static_cast<void>(kept.release());  // the message's
-  if (zmq_msg_send(&part, socket, ZMQ_DONTWAIT) >= 0) return true;
+  if (zmq_msg_send(&part, socket, flags | ZMQ_DONTWAIT) >= 0) return true;
   zmq_msg_close(&part);
   return false;
+}
+
+bool send_body(void* socket, const LinkWire::Body& body, std::size_t part) {
+  for (LinkWire::Bytes left = body.bytes; !left.empty(); left = left.subspan(std::min(part, left.size()))) {
+    const bool is_last = left.size() <= part;
+    const auto bytes = left.first(std::min(part, left.size()));
+    if (!send_body_part(socket, bytes, body.owner, is_last ? 0 : ZMQ_SNDMORE)) return false;
+  }
+  return true;
 }
 
 // Lets in who has the peer's key, and nobody else (ZeroMQ's RFC 27).
@@ -191,7 +204,7 @@ class ZeroMqWire final : public LinkWire {
     if (settings_.listens && !send_part(socket_.get(), routing_id(peer), ZMQ_SNDMORE)) return false;
     const bool has_body = !body.bytes.empty();
     if (!send_part(socket_.get(), head, has_body ? ZMQ_SNDMORE : 0)) return false;
-    return !has_body || send_body(socket_.get(), std::move(body));
+    return !has_body || send_body(socket_.get(), body, settings_.keys ? encrypted_part : body.bytes.size());
   }
 
   std::optional<Arrival> receive(Deadline deadline, Inbox& inbox) override {
@@ -258,18 +271,38 @@ class ZeroMqWire final : public LinkWire {
     }
     const bool fits = part.bytes().size() <= link::largest_head;
     head_.assign(part.bytes().begin(), fits ? part.bytes().end() : part.bytes().begin());
-    const bool has_body = next();
-    const bool is_message = peer && fits && !part.more();
+    const bool can_be = take_body(part.more());
+    const bool is_message = peer && fits && can_be;
     Arrival arrival{peer.value_or(0), is_message ? Bytes(head_) : Bytes()};
-    if (has_body && is_message) {
-      arrival.body = part.bytes().size();
-      const auto memory = inbox.place(arrival.peer, head_, arrival.body);
+    if (is_message && !body_.empty()) {
+      for (Part& one : body_) arrival.body += one.bytes().size();
+      auto memory = inbox.place(arrival.peer, head_, arrival.body);
       arrival.placed = arrival.body > 0 && memory.size() == arrival.body;
-      if (arrival.placed) std::memcpy(memory.data(), part.bytes().data(), memory.size());
+      for (Part& one : body_) {
+        if (!arrival.placed) break;
+        const Bytes bytes = one.bytes();
+        if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
+        memory = memory.subspan(bytes.size());
+      }
     }
-    while (next()) {
-    }
+    body_.clear();
     return arrival;
+  }
+
+  // What follows the head. False: no body is so large, or in so many parts; nothing is kept of it.
+  bool take_body(bool more) {
+    const std::size_t most_parts = settings_.largest_body / encrypted_part + 1;
+    std::size_t bytes = 0;
+    bool fits = true;
+    while (more) {
+      Part& part = body_.emplace_back();
+      if (!part.receive(socket_.get())) break;  // ZeroMQ has the whole message, or nothing of it
+      more = part.more();
+      bytes += part.bytes().size();
+      fits = fits && bytes <= settings_.largest_body && body_.size() <= most_parts;
+      if (!fits) body_.clear();
+    }
+    return fits;
   }
 
   // False: that was all until `deadline`. True: something may have come.
@@ -289,6 +322,7 @@ class ZeroMqWire final : public LinkWire {
   std::string endpoint_;
   Socket socket_;                   // likewise
   std::vector<std::uint8_t> head_;  // of the newest message
+  std::deque<Part> body_;           // likewise, while it is put into place
 };
 
 // ZeroMQ allocates each message that it reads. Memory that went back to the kernel meanwhile has to be made and cleared

@@ -1,6 +1,8 @@
 // What a link costs between two processes of this machine, over loopback: frames of 1080p (3.1 MB) a second at most,
-// how long one takes at 30 a second from the ring here to the reader there, and CPU time. In turns with the same
-// transport without campipe's code: ZeroMQ bare, and UCX's own `ucx_perftest` (Debian: ucx-utils).
+// how long one takes at 30 a second from the ring here to the reader there, and CPU time: by ZeroMQ, by ZeroMQ with
+// CURVE
+// (`curve`), which encrypts, and by UCX. In turns with the same transport without campipe's code: ZeroMQ bare, and
+// UCX's own `ucx_perftest` (Debian: ucx-utils).
 //
 //   link_bench [--quick]     prints one JSON object
 #include <time.h>
@@ -48,12 +50,36 @@ const std::string link_name = "bench";
 
 bool never() { return false; }
 
-std::unique_ptr<LinkWire> wire(const std::string& carrier, const std::string& address, bool listens) {
+// `keys`: with `curve`.
+std::unique_ptr<LinkWire> wire(const std::string& carrier, const std::string& address, bool listens,
+                               const LinkKeys& keys) {
 #ifdef CAMPIPE_WITH_UCX
   if (carrier == "ucx") return make_ucx_wire({.address = address, .listens = listens});
 #endif
+  if (carrier == "curve") return make_zeromq_wire({.address = address, .listens = listens, .keys = keys});
   if (carrier != "zeromq") throw Error("no transport " + carrier);
   return make_zeromq_wire({.address = address, .listens = listens, .keys = {}});
+}
+
+// For the process there, whose command line they are in: they are good for one run.
+std::string text_of(const LinkKeys& keys) {
+  std::string text;
+  for (const LinkKeys::Key* key : {&keys.public_key, &keys.secret_key, &keys.peer}) {
+    for (const std::uint8_t byte : *key) text += fmt::format("{:02x}", byte);
+  }
+  return text;
+}
+
+LinkKeys keys_of(const std::string& text) {
+  LinkKeys keys;
+  std::size_t at = 0;
+  for (LinkKeys::Key* key : {&keys.public_key, &keys.secret_key, &keys.peer}) {
+    for (std::uint8_t& byte : *key) {
+      byte = static_cast<std::uint8_t>(std::stoul(text.substr(at, 2), nullptr, 16));
+      at += 2;
+    }
+  }
+  return keys;
 }
 
 // This program again, or another one: what it prints.
@@ -101,7 +127,7 @@ struct Span {
 };
 
 // The process there: the end that receives, and a reader of its ring.
-int receive(const std::string& carrier, const std::string& address) {
+int receive(const std::string& carrier, const std::string& address, const LinkKeys& keys) {
   Span span;
   std::vector<std::int64_t> took;
   std::jthread reading;
@@ -123,8 +149,8 @@ int receive(const std::string& carrier, const std::string& address) {
       }
     });
   };
-  ReceivingEnd end(wire(carrier, address, false), {.name = link_name, .policy = DropPolicy::block, .queue = queue_size},
-                   std::move(events));
+  ReceivingEnd end(wire(carrier, address, false, keys),
+                   {.name = link_name, .policy = DropPolicy::block, .queue = queue_size}, std::move(events));
   end.run();
   reading.join();
   if (span.count < 2) throw Error("no frames came");
@@ -147,8 +173,12 @@ nlohmann::json carry(const std::string& carrier, const Run& run) {
       {.slots = ring_slots(1, queue_size, 1), .slot_bytes = layout.bytes, .memory = MemoryKind::host});
   FrameRingObserver(memory).reserve();
   FrameRingWriter writer(memory);
-  auto listening = wire(carrier, "127.0.0.1:0", true);
-  Program there(Program::self() + " --receive " + carrier + " " + listening->address());
+  LinkKeys ours = make_link_keys();
+  LinkKeys theirs = make_link_keys();
+  ours.peer = theirs.public_key;
+  theirs.peer = ours.public_key;
+  auto listening = wire(carrier, "127.0.0.1:0", true, ours);
+  Program there(Program::self() + " --receive " + carrier + " " + listening->address() + " " + text_of(theirs));
   SendingEnd end(std::move(listening),
                  {.name = link_name, .policy = DropPolicy::block, .queue = queue_size, .first_connection = 10s});
   end.add({FrameRingMemory::open(duplicate(memory->control_fd()), duplicate(memory->pixel_fd()),
@@ -200,11 +230,11 @@ int receive_bare(const std::string& address) {
   }
   zmq_close(socket);
   zmq_ctx_term(context);
-  std::cout << nlohmann::json{{"fps", span.per_second()}} << std::endl;
+  std::cout << nlohmann::json{{"fps", span.per_second()}, {"cpu_ms", span.cpu_ms()}} << std::endl;
   return 0;
 }
 
-double send_bare(int frames) {
+nlohmann::json send_bare(const Run& run) {
   void* const context = zmq_ctx_new();
   void* const socket = zmq_socket(context, ZMQ_PUSH);
   const int length = 4;
@@ -216,17 +246,22 @@ double send_bare(int frames) {
     throw Error("cannot listen");
   Program there(Program::self() + " --receive-bare " + address.data());
   std::vector<std::uint8_t> frame(frame_bytes, 128);
-  for (int i = 0; i < frames; ++i) {
+  Span span;
+  auto due = Clock::now();
+  for (int i = 0; i < run.frames; ++i, due += run.interval) {
+    std::this_thread::sleep_until(due);
     zmq_msg_t message;
     zmq_msg_init_data(
         &message, frame.data(), frame.size(), [](void*, void*) {}, nullptr);
     if (zmq_msg_send(&message, socket, 0) < 0) throw Error("nothing is sent");
+    span.note();
   }
   zmq_send(socket, nullptr, 0, 0);
-  const auto result = nlohmann::json::parse(there.read());
+  auto result = nlohmann::json::parse(there.read());
+  result["cpu_ms_sending"] = span.cpu_ms();
   zmq_close(socket);
   zmq_ctx_term(context);
-  return result.at("fps");
+  return result;
 }
 
 // Messages a second, of the last line that it prints; 0: it is not installed.
@@ -253,24 +288,28 @@ int measure(bool quick) {
   const int rounds = quick ? 3 : 5;
   const Run fast{quick ? 600 : 2000, {}};
   const Run steady{quick ? 90 : 300, std::chrono::nanoseconds(1'000'000'000 / 30)};
-  std::vector<std::string> carriers{"zeromq"};
+  std::vector<std::string> carriers{"zeromq", "curve"};
 #ifdef CAMPIPE_WITH_UCX
   if (why_no_ucx().empty()) carriers.emplace_back("ucx");
 #endif
   std::map<std::string, std::vector<double>> found;
   for (int round = 0; round < rounds; ++round) {
     found["ucx_perftest fps"].push_back(ucx_perftest(fast.frames));
-    found["zeromq bare fps"].push_back(send_bare(fast.frames));
+    found["zeromq bare fps"].push_back(send_bare(fast).at("fps"));
     for (const std::string& carrier : carriers) found[carrier + " fps"].push_back(carry(carrier, fast).at("fps"));
   }
   for (int round = 0; round < rounds; ++round) {
+    // Of a core, for each frame a second.
+    const auto note_cpu = [&](const std::string& carrier, const nlohmann::json& one) {
+      found[carrier + " cpu % sending"].push_back(one.at("cpu_ms_sending").get<double>() / 10);
+      found[carrier + " cpu % receiving"].push_back(one.at("cpu_ms").get<double>() / 10);
+    };
+    note_cpu("zeromq bare", send_bare(steady));
     for (const std::string& carrier : carriers) {
       const auto one = carry(carrier, steady);
       found[carrier + " p50 ms"].push_back(one.at("p50_ms"));
       found[carrier + " p99 ms"].push_back(one.at("p99_ms"));
-      // Of a core, for each frame a second.
-      found[carrier + " cpu % sending"].push_back(one.at("cpu_ms_sending").get<double>() / 10);
-      found[carrier + " cpu % receiving"].push_back(one.at("cpu_ms").get<double>() / 10);
+      note_cpu(carrier, one);
     }
   }
   nlohmann::json result;
@@ -292,7 +331,8 @@ int main(int argc, char** argv) {
   ::setenv("UCX_TLS", "tcp", 0);  // as between machines without RDMA; else it would be shared memory
   spdlog::set_level(spdlog::level::warn);
   try {
-    if (arguments.size() == 3 && arguments[0] == "--receive") return campipe::receive(arguments[1], arguments[2]);
+    if (arguments.size() == 4 && arguments[0] == "--receive")
+      return campipe::receive(arguments[1], arguments[2], campipe::keys_of(arguments[3]));
     if (arguments.size() == 2 && arguments[0] == "--receive-bare") return campipe::receive_bare(arguments[1]);
     if (arguments.empty() || arguments == std::vector<std::string>{"--quick"})
       return campipe::measure(!arguments.empty());
