@@ -16,6 +16,7 @@ extern "C" {
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "app/control/child.h"
 #include "app/control/child_environment.h"
@@ -49,6 +50,29 @@ class FileActions {
  private:
   posix_spawn_file_actions_t actions_;
 };
+
+// Those that were left behind and have not been reaped: until then each of them takes a process id. Thread-safe.
+class LeftBehind {
+ public:
+  void add(pid_t pid) {
+    const std::lock_guard lock(mutex_);
+    pids_.push_back(pid);
+  }
+  // Waits for none of them.
+  void reap() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pids_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<pid_t> pids_;
+};
+
+LeftBehind& left_behind() {
+  static LeftBehind all;
+  return all;
+}
 
 }  // namespace
 
@@ -102,6 +126,7 @@ void ChildProcess::kill() {
 
 void ChildProcess::leave_behind() {
   kill();
+  if (pid_ > 0) left_behind().add(pid_);
   pid_ = -1;
 }
 
@@ -114,6 +139,7 @@ const ChildProcess::CpuTimes& ChildProcess::look_at_main_thread() {
 }
 
 std::optional<ExitInfo> ChildProcess::reap() {
+  left_behind().reap();
   int status = 0;
   rusage usage{};
   if (pid_ < 0 || ::wait4(pid_, &status, WNOHANG, &usage) != pid_) return std::nullopt;

@@ -48,7 +48,8 @@ class ChildProcess {
   const CpuTimes& look_at_main_thread();
   void kill();
   [[nodiscard]] bool killed() const { return killed_; }
-  // Kills it, and does not wait for its end, which a disk may hold up: the process that inherits it does.
+  // Kills it, and does not wait for its end, which a disk may hold up: reap() of any other one does away with it later,
+  // or the process that inherits it.
   void leave_behind();
   // Nothing while it runs.
   std::optional<ExitInfo> reap();
