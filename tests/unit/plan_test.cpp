@@ -235,6 +235,7 @@ LoadedConfig loaded(const RigConfig& rig) {
     const ConfigPlace place{10 + i, 5, "cameras." + rig.cameras[static_cast<std::size_t>(i)].name, "'it'"};
     const std::size_t outputs = rig.cameras[static_cast<std::size_t>(i)].outputs.size();
     config.gpu_places.push_back({place, place, place, place, std::vector(outputs, place)});
+    config.gpu_places.back().stage_filter = place;
   }
   return config;
 }
@@ -257,6 +258,18 @@ TEST(CheckGpus, TellsWhichThereAre) {
   machine.devices.problem = "no NVIDIA driver";
   EXPECT_THAT(mistakes(rig, machine),
               ElementsAre("rig.yaml:11:5: cameras.cam1: there is no GPU here (no NVIDIA driver), got 'it'"));
+}
+
+TEST(CheckGpus, TellsOfPlacesOnOtherNodesWhereThereIsNoCluster) {
+  RigConfig rig = rig_of(2);
+  rig.cameras[1].filters.resize(2);
+  rig.cameras[1].placement = StagePlacement{.filter = {"cpu", "west/0"}, .tiles = {}};
+  EXPECT_THAT(
+      mistakes(rig, cpu_machine({0})),
+      ElementsAre("rig.yaml:11:5: cameras.cam1: west/0 is a place on another node, and this rig is no node of a "
+                  "cluster (key `cluster`)"));
+  rig.cluster.emplace();
+  EXPECT_THAT(mistakes(rig, cpu_machine({0})), IsEmpty());
 }
 
 TEST(CheckGpus, TellsWhyAForcedMemoryDoesNotWork) {
