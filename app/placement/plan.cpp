@@ -290,19 +290,25 @@ std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned c
   return workers;
 }
 
-// For each other node of the cluster that does work of these cameras one that has it done. `first`: as above.
+// For each other node of the cluster that does work of these cameras one that has it done. All tiles of a camera read
+// one edge, and a worker sends the frames of an edge over one link: so of a camera it has one tile. `first`: as above.
 std::vector<WorkerPlan> remote_workers(std::vector<CameraPlan>& cameras, unsigned first) {
   std::vector<WorkerPlan> workers;
   for (unsigned c = 0; c < cameras.size(); ++c) {
     for (NodePlan& node : cameras[c].nodes) {
       const auto at = remote_place(node.remote);
       if (!at) continue;
-      auto its = std::ranges::find(workers, at->node, &WorkerPlan::node);
+      const auto has_camera = [c](const WorkerPlan& worker) {
+        return !worker.cameras.empty() && worker.cameras.back() == c;
+      };
+      auto its = std::ranges::find_if(workers, [&](const WorkerPlan& worker) {
+        return worker.node == at->node && (cameras[c].tiles == 0 || !has_camera(worker));
+      });
       if (its == workers.end()) {
         its = workers.insert(its, WorkerPlan());
         its->node = at->node;
       }
-      if (its->cameras.empty() || its->cameras.back() != c) its->cameras.push_back(c);
+      if (!has_camera(*its)) its->cameras.push_back(c);
       node.worker = first + static_cast<unsigned>(its - workers.begin());
     }
   }

@@ -464,6 +464,23 @@ TEST(StagePlan, ATileElsewhereReadsTheSourcesFramesFromHostMemory) {
   EXPECT_EQ(camera.nodes[2].gpu, gpu_number(0)) << "it is joined here";
 }
 
+// They all read the source's edge, and one worker sends an edge's frames once.
+TEST(StagePlan, TilesOnOneOtherNodeHaveAWorkerEach) {
+  RigConfig rig = staged({"cpu", {}, "auto"});
+  rig.cameras[0].placement->tiles = {"b/cpu", "cpu", "b/cpu", "c/cpu"};
+  rig.cameras.push_back(rig.cameras[0]);
+  rig.cameras[1].name = "other";
+  const RigPlan placed = plan(rig, cpu_machine({0, 1}));
+  for (const CameraPlan& camera : placed.cameras) {
+    ASSERT_THAT(camera.nodes, SizeIs(5));
+    EXPECT_NE(camera.nodes[0].worker, camera.nodes[2].worker);
+    EXPECT_EQ(placed.workers.at(camera.nodes[0].worker).node, "b");
+    EXPECT_EQ(placed.workers.at(camera.nodes[2].worker).node, "b");
+    EXPECT_EQ(placed.workers.at(camera.nodes[3].worker).node, "c");
+    EXPECT_EQ(camera.nodes[0].worker, placed.cameras[0].nodes[0].worker) << "which works for both cameras";
+  }
+}
+
 // A node on the CPU gets frames that are complete, in host memory, from a GPU that downloads them.
 TEST(StagePlan, TheCpuWaitsForNoGpu) {
   const CameraPlan camera = plan(staged({"0", {"cpu", "1", "cpu"}, "auto"}), gpu_machine(2)).cameras[0];
