@@ -189,6 +189,7 @@ void SendingEnd::hand_on(FrameRingReader::Lease lease) {
     return;
   }
   ++counts_.lost;
+  rules_.on_unsent(frame.record.source_number);
   if (session_.is_open()) session_.cut_off("it takes nothing");
 }
 

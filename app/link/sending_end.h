@@ -43,6 +43,8 @@ class SendingEnd final : private LinkSession::Owner {
     std::function<void()> beat = [] {};  // called by run(), at least every 100 ms
     // Likewise: a frame is out of the ring, and is sent, or lost.
     std::function<void(std::uint64_t source_number)> on_taken = [](std::uint64_t) {};
+    // Likewise, after that: it was not sent, and is lost.
+    std::function<void(std::uint64_t source_number)> on_unsent = [](std::uint64_t) {};
     // That the first frames wait for a connection; later ones wait for none.
     std::chrono::milliseconds first_connection{2000};
     // That frames wait after a connection was lost, before they are lost as well.

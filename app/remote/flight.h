@@ -17,6 +17,14 @@ class Flight {
     frames_.push_back(source_number);
   }
 
+  // The newest one does not leave after all. False: it has been given up.
+  bool stays(std::uint64_t source_number) {
+    const std::lock_guard lock(mutex_);
+    if (frames_.empty() || frames_.back() != source_number) return false;
+    frames_.pop_back();
+    return true;
+  }
+
   struct Arrival {
     bool is_awaited = false;  // else it has been given up, or is of another process's time
     std::size_t lost = 0;     // frames that it has overtaken

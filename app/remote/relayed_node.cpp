@@ -49,8 +49,11 @@ void RelayedNode::add(const LinkedRing& ring) {
 }
 
 void RelayedNode::begin_sending() {
-  sending_ = send_stage(*send_, send_keys_, page_.link(input_, page_.own()), policy_, queue_size_,
-                        [this](std::uint64_t number) { flight_.leaves(number); });
+  const auto on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
+  const auto on_unsent = [this](std::uint64_t number) {
+    if (flight_.stays(number)) counter(block_.unpublished, DropCause::link_lost).fetch_add(1);
+  };
+  sending_ = send_stage(*send_, send_keys_, page_.link(input_, page_.own()), policy_, queue_size_, on_taken, on_unsent);
   if (unsent_) sending_->add(*std::exchange(unsent_, std::nullopt));
 }
 

@@ -17,12 +17,14 @@ std::chrono::milliseconds reconnection_of(DropPolicy policy) {
 
 std::unique_ptr<SendingThread> send_stage(messages::SendLink link, const std::optional<LinkKeys>& keys,
                                           LinkBlock& block, DropPolicy policy, unsigned queue,
-                                          std::function<void(std::uint64_t source_number)> on_taken) {
+                                          std::function<void(std::uint64_t source_number)> on_taken,
+                                          std::function<void(std::uint64_t source_number)> on_unsent) {
   SendingEnd::Rules rules;
   rules.policy = policy;
   rules.queue = queue;
   rules.reconnection = reconnection_of(policy);
   rules.on_taken = std::move(on_taken);
+  rules.on_unsent = std::move(on_unsent);
   LinkCounts& counts = counts_of(block, link.again);
   link.taken = counts.taken;
   return std::make_unique<SendingThread>(link, keys, counts, std::move(rules));

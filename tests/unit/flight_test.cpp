@@ -18,6 +18,18 @@ TEST(Flight, WhatIsOvertakenIsLost) {
   EXPECT_EQ(flight.size(), 0U);
 }
 
+TEST(Flight, WhatIsNotSentIsNotAwaited) {
+  Flight flight;
+  flight.leaves(3);
+  flight.leaves(4);
+  EXPECT_TRUE(flight.stays(4));
+  EXPECT_EQ(flight.size(), 1U);
+  flight.leaves(5);
+  EXPECT_TRUE(flight.comes_back(3).is_awaited);
+  EXPECT_EQ(flight.comes_back(5).lost, 0U);
+  EXPECT_FALSE(flight.stays(5)) << "it was given up, or has come back";
+}
+
 TEST(Flight, WhatNobodyAwaitsIsNobodys) {
   Flight flight;
   EXPECT_FALSE(flight.comes_back(7).is_awaited);  // of another process's time

@@ -133,6 +133,7 @@ TEST(LinkAlone, LosesWhatThereIsNobodyToSendTo) {
   EXPECT_EQ(far.read(), 10U);
   EXPECT_EQ(far.damaged(), 0U);
   EXPECT_EQ(far.counts().lost, 30U) << "which the other end has heard";
+  EXPECT_EQ(near.unsent(), 30U);
   expect_balanced(near, far);
 }
 

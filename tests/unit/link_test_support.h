@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -119,6 +120,7 @@ class NearSide {
       : end_(std::move(wire), {.name = link_name,
                                .policy = policy,
                                .queue = link_queue,
+                               .on_unsent = [this](std::uint64_t) { ++unsent_; },
                                .first_connection = first_connection,
                                .timing = timing}) {
     add_ring();
@@ -168,9 +170,11 @@ class NearSide {
   [[nodiscard]] std::uint64_t written() const { return number_; }
   [[nodiscard]] unsigned recalled() const { return FrameRingObserver(memory_).frames_of(0).recalled; }
   [[nodiscard]] const LinkCounts& counts() const { return end_.counts(); }
+  [[nodiscard]] std::uint64_t unsent() const { return unsent_; }  // frames that it heard to be
   [[nodiscard]] const FrameRingMemory& memory() const { return *memory_; }
 
  private:
+  std::atomic<std::uint64_t> unsent_{0};
   SendingEnd end_;
   std::uint64_t epoch_ = 0;
   std::uint64_t number_ = 0;
