@@ -12,7 +12,7 @@ class PeerWire final : public LinkWire {
       : peer_(std::move(peer)), keys_(keys) {}
 
   [[nodiscard]] bool listens() const override { return false; }
-  [[nodiscard]] std::string address() const override { return peer_->get().address; }
+  [[nodiscard]] std::string address() const override { return wire_ ? wire_->address() : peer_->get().address; }
 
   void open() override {
     PeerPlace place = peer_->get();
@@ -28,7 +28,11 @@ class PeerWire final : public LinkWire {
   }
   bool send(Peer peer, Bytes head, Body body) override { return wire_ && wire_->send(peer, head, std::move(body)); }
   std::optional<Arrival> receive(Deadline deadline, Inbox& inbox) override {
-    return wire_ ? wire_->receive(deadline, inbox) : std::nullopt;
+    if (!wire_) return std::nullopt;
+    if (peer_->is(place_)) return wire_->receive(deadline, inbox);
+    Arrival arrival;  // else its answer is awaited where nobody is any more
+    arrival.gone = true;
+    return arrival;
   }
 
  private:

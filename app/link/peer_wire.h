@@ -1,5 +1,6 @@
 // The wire of an end, by the transport that was chosen for it; and of one that connects to a peer that may come to
-// listen elsewhere, as one that was restarted does: where it is counts each time that the wire is opened.
+// listen elsewhere, as one that was restarted does: where it is counts each time that the wire is opened, and a wire to
+// where it was says that it is gone.
 #pragma once
 
 #include <memory>
@@ -31,6 +32,10 @@ class SharedPeer {
   [[nodiscard]] PeerPlace get() const {
     const std::lock_guard lock(mutex_);
     return place_;
+  }
+  [[nodiscard]] bool is(const PeerPlace& place) const {
+    const std::lock_guard lock(mutex_);
+    return place_ == place;
   }
 
  private:

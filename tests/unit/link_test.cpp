@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "app/link/peer_wire.h"
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
@@ -167,6 +168,25 @@ class NoInbox final : public LinkWire::Inbox {
  public:
   std::span<std::uint8_t> place(LinkWire::Peer, LinkWire::Bytes, std::size_t) override { return {}; }
 };
+
+// Its answer is not waited for where it was.
+TEST(LinkAlone, APeerThatComesToListenElsewhereIsGoneFromWhereItWas) {
+  const auto first = listening_wire();
+  const auto second = listening_wire();
+  const auto peer = std::make_shared<SharedPeer>(PeerPlace{first->address()});
+  const auto wire = make_peer_wire(peer, std::nullopt);
+  NoInbox inbox;
+  wire->open();
+  EXPECT_FALSE(wire->receive(Clock::now(), inbox));
+  peer->set({second->address()});
+  const auto arrival = wire->receive(after(seconds(30)), inbox);
+  EXPECT_TRUE(arrival && arrival->gone);
+  EXPECT_EQ(wire->address(), first->address());
+  wire->close();
+  wire->open();
+  EXPECT_EQ(wire->address(), second->address());
+  EXPECT_FALSE(wire->receive(Clock::now(), inbox));
+}
 
 // The process before it has settled frames, and the peer has no ring to send yet.
 TEST(LinkAlone, WhatARestartedEndSaysBeforeItsFirstRingCanBe) {
