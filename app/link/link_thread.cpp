@@ -126,14 +126,8 @@ void ReceivingThread::receive() {
 // Null: it is to leave.
 std::unique_ptr<LinkWire> ReceivingThread::listen() {
   const std::string host = find_host();
-  for (unsigned port = link_.first_port; !leaves_; ++port) {
-    try {
-      return make_wire({host + ":" + std::to_string(port), link_.transport}, true, keys_);
-    } catch (const Error&) {
-      if (port >= link_.last_port) throw;  // else the next one may be free
-    }
-  }
-  return nullptr;
+  if (leaves_) return nullptr;
+  return make_listening_wire(host, link_.first_port, link_.last_port, link_.transport, keys_);
 }
 
 // In digits, as whoever listens needs it.

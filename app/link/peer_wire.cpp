@@ -1,5 +1,7 @@
 #include "app/link/peer_wire.h"
 
+#include <fmt/format.h>
+
 #include "app/link/ucx_wire.h"
 #include "core/error.h"
 
@@ -49,6 +51,21 @@ std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const 
     return make_zeromq_wire({.address = place.address, .listens = listens, .keys = keys});
   if (keys) throw Error("UCX does not encrypt: use ZeroMQ, or turn off encryption at both ends");
   return make_ucx_wire({.address = place.address, .listens = listens});
+}
+
+std::unique_ptr<LinkWire> make_listening_wire(const std::string& host, unsigned first, unsigned last,
+                                              LinkTransport transport, const std::optional<LinkKeys>& keys) {
+  for (unsigned port = first;; ++port) {
+    try {
+      return make_wire({host + ":" + std::to_string(port), transport}, true, keys);
+    } catch (const Error& error) {
+      if (port < last) continue;  // the next one may be free
+      if (first == last) throw;
+      throw Error(
+          fmt::format("none of the ports {}-{} can be listened at: {}; name more of them in `cluster.links.ports`",
+                      first, last, error.what()));
+    }
+  }
 }
 
 std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys) {

@@ -45,6 +45,9 @@ class SharedPeer {
 
 // `keys`: none: no encryption. Throws Error as make_zeromq_wire() and make_ucx_wire(), and for UCX with keys.
 std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const std::optional<LinkKeys>& keys);
+// One that listens at the first port of `first` to `last` that is free; 0 alone: at any.
+std::unique_ptr<LinkWire> make_listening_wire(const std::string& host, unsigned first, unsigned last,
+                                              LinkTransport transport, const std::optional<LinkKeys>& keys);
 std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys);
 
 }  // namespace campipe

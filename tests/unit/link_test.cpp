@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "app/link/peer_wire.h"
+#include "core/error.h"
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
@@ -186,6 +187,33 @@ TEST(LinkAlone, APeerThatComesToListenElsewhereIsGoneFromWhereItWas) {
   wire->open();
   EXPECT_EQ(wire->address(), second->address());
   EXPECT_FALSE(wire->receive(Clock::now(), inbox));
+}
+
+TEST(LinkAlone, ListensAtTheFirstPortThatIsFree) {
+  std::unique_ptr<LinkWire> first;
+  std::unique_ptr<LinkWire> second;
+  unsigned port = 0;
+  const auto listen = [](unsigned from, unsigned to) {
+    return make_listening_wire("127.0.0.1", from, to, LinkTransport::zeromq, std::nullopt);
+  };
+  ASSERT_TRUE(eventually([&] {
+    first = listen(0, 0);
+    const std::string address = first->address();
+    port = static_cast<unsigned>(std::stoul(address.substr(address.rfind(':') + 1)));
+    try {
+      second = listen(port, port + 1);
+    } catch (const Error&) {  // somebody else's
+    }
+    return second != nullptr;
+  }));
+  EXPECT_EQ(second->address(), "127.0.0.1:" + std::to_string(port + 1));
+  try {
+    listen(port, port + 1);
+    FAIL() << "both are taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(std::to_string(port) + "-" + std::to_string(port + 1)));
+    EXPECT_THAT(error.what(), testing::HasSubstr("cluster.links.ports"));
+  }
 }
 
 // The process before it has settled frames, and the peer has no ring to send yet.
