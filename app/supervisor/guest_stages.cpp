@@ -11,6 +11,11 @@
 namespace campipe {
 namespace {
 
+bool is_here(const ClusterState& state, const std::string& node) {
+  const auto found = state.nodes.find(node);
+  return found != state.nodes.end() && found->second.here;
+}
+
 // For people.
 std::string name_of(const std::string& camera, const RemotePart& part) { return camera + ", " + part.name; }
 
@@ -27,22 +32,37 @@ void GuestStages::follow() {
   for (Stage& stage : stages_) follow(stage);
 }
 
+GuestStages::Wanted GuestStages::asked(const ClusterRig::GuestPart& part, const std::string& by) {
+  const CameraConfig& camera = *part.camera;
+  return {camera.name, by, *part.part, frame_policy(camera), static_cast<unsigned>(camera.queue_size)};
+}
+
 // A node that is away has none.
 std::vector<GuestStages::Wanted> GuestStages::wanted() const {
   std::vector<Wanted> all;
   if (rig_.phase != RunPhase::running) return all;
   const std::string own = node_name(*rig_.config.cluster);
-  for (const auto& [camera, part] : cluster_.guest_parts()) {
-    const std::string peer = node_here(control_.seen(), camera->name);
-    if (peer.empty() || peer == own) continue;
-    all.push_back({camera->name, peer, *part, frame_policy(*camera), static_cast<unsigned>(camera->queue_size)});
+  for (const ClusterRig::GuestPart& part : cluster_.guest_parts()) {
+    const std::string peer = node_here(control_.seen(), part.camera->name);
+    if (!peer.empty() && peer != own) all.push_back(asked(part, peer));
   }
   return all;
 }
 
+// The camera has gone to another node, this one perhaps, and the one before goes on with it until that records it.
+bool GuestStages::is_still_used(const Stage& stage) const {
+  const Wanted& of = stage.wanted;
+  const auto parts = cluster_.guest_parts();
+  const bool is_same =
+      std::ranges::any_of(parts, [&](const ClusterRig::GuestPart& one) { return asked(one, of.peer) == of; });
+  const messages::OfferedLinks* const offered = exchange_.offered_by(of.peer);
+  return rig_.phase == RunPhase::running && is_same && is_here(control_.seen(), of.peer) && offered != nullptr &&
+         offered->key == stage.links.key && find_link(*offered, link_back(of.camera, of.part.name, of.peer)) != nullptr;
+}
+
 void GuestStages::end_others(const std::vector<Wanted>& wanted) {
   std::erase_if(stages_, [&](const Stage& stage) {
-    if (std::ranges::find(wanted, stage.wanted) != wanted.end()) return false;
+    if (std::ranges::find(wanted, stage.wanted) != wanted.end() || is_still_used(stage)) return false;
     spdlog::info("{}: node '{}' needs nothing of it done here any more",
                  name_of(stage.wanted.camera, stage.wanted.part), stage.wanted.peer);
     processes_.send(processes_.worker(stage.worker), messages::ForgetNode{{stage.node}});
@@ -106,9 +126,9 @@ void GuestStages::follow(Stage& stage) {
   if (links.key.empty()) begin(stage, guest, *offered);
   if (links.key.empty()) return;
   const Wanted& wanted = stage.wanted;
-  exchange_.offer(links, link_there(wanted.camera, wanted.part.name));
-  exchange_.follow_sending(links, guest, stage.output, link_back(wanted.camera, wanted.part.name), wanted.peer,
-                           *offered);
+  exchange_.offer(links, link_there(wanted.camera, wanted.part.name, wanted.peer));
+  exchange_.follow_sending(links, guest, stage.output, link_back(wanted.camera, wanted.part.name, wanted.peer),
+                           wanted.peer, *offered);
 }
 
 void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::OfferedLinks& offered) {
@@ -130,7 +150,7 @@ void GuestStages::begin(Stage& stage, ManagedProcess& guest, const messages::Off
   if (on_gpu(guest.place.gpu)) edge.memory = {MemoryKind::host, ReadySignal::immediate, guest.place.gpu};
   if (wanted.part.tile) edge.tile = messages::Tile{*wanted.part.tile, wanted.part.tiles};
   messages::ReceiveLink link =
-      exchange_.receive(stage.input, link_there(wanted.camera, wanted.part.name), offered.key, *transport);
+      exchange_.receive(stage.input, link_there(wanted.camera, wanted.part.name, wanted.peer), offered.key, *transport);
   link.again = stage.links.again;
   if (!processes_.send(guest, node) || !processes_.send(guest, link)) return;
   stage.links.key = offered.key;

@@ -54,7 +54,9 @@ class GuestStages {
     unsigned worker = 0;
     StageLinks links;
   };
+  static Wanted asked(const ClusterRig::GuestPart& part, const std::string& by);
   [[nodiscard]] std::vector<Wanted> wanted() const;
+  [[nodiscard]] bool is_still_used(const Stage& stage) const;
   void end_others(const std::vector<Wanted>& wanted);
   void add(const Wanted& wanted);
   [[nodiscard]] ManagedProcess* guest_on(const std::string& place);

@@ -18,8 +18,12 @@ const CameraEdge& output_of(const Camera& camera, const CameraNode& node) {
 
 }  // namespace
 
-std::string link_there(const std::string& camera, const std::string& part) { return camera + "/" + part + "/there"; }
-std::string link_back(const std::string& camera, const std::string& part) { return camera + "/" + part + "/back"; }
+std::string link_there(const std::string& camera, const std::string& part, const std::string& node) {
+  return camera + "/" + part + "/there from " + node;
+}
+std::string link_back(const std::string& camera, const std::string& part, const std::string& node) {
+  return camera + "/" + part + "/back to " + node;
+}
 
 void RemoteStages::follow() {
   if (!rig_.config.cluster) return;
@@ -47,7 +51,8 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
   StageLinks& links = node.links;
   const std::string peer = peer_of(node);
   const CameraEdge& output = output_of(camera, node);
-  const std::string back = link_back(camera.name(), part_of(node));
+  const std::string own = node_name(*rig_.config.cluster);
+  const std::string back = link_back(camera.name(), part_of(node), own);
   if (links.key.empty()) {
     const auto transport = exchange_.transport_with(peer, offered, false);
     if (!transport) return;
@@ -58,8 +63,8 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
     links.listens_by = *transport;
   }
   exchange_.offer(links, back);
-  exchange_.follow_sending(links, relay, camera.edges_to(node).front()->id, link_there(camera.name(), part_of(node)),
-                           peer, offered);
+  exchange_.follow_sending(links, relay, camera.edges_to(node).front()->id,
+                           link_there(camera.name(), part_of(node), own), peer, offered);
 }
 
 void RemoteStages::on_death(const ManagedProcess& relay) {

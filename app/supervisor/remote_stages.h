@@ -30,9 +30,10 @@ class RemoteStages {
   LinkExchange& exchange_;
 };
 
-// Of the two links of such a part: "gate/filter 2/there", which brings the frames, and "gate/filter 2/back".
-std::string link_there(const std::string& camera, const std::string& part);
-std::string link_back(const std::string& camera, const std::string& part);
+// Of the two links of such a part: "gate/filter 2/there from east", which brings the frames, and "gate/filter 2/back to
+// east". `node`: the camera's. While a camera moves, its part is done for two.
+std::string link_there(const std::string& camera, const std::string& part, const std::string& node);
+std::string link_back(const std::string& camera, const std::string& part, const std::string& node);
 // Why nothing comes of the camera's frames: a node that does a part of it is not there. Nothing: all are.
 std::optional<std::string> waits_for_node(const Camera& camera, const RigPage& page);
 // What they are for, in the status.
