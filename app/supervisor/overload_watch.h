@@ -22,7 +22,7 @@ struct WorkerLoad {
   bool is_full = false;          // its source waits for room in it just now, and should not have to
   bool may_copy = true;          // it could have codec `copy`
   // The process of its worker: how often it was started anew, and whether it does nothing just now, as one does that
-  // was stopped, hangs, or is not there.
+  // was stopped, hangs, is not there, or waits for another one or another node.
   unsigned restarts = 0;
   bool is_still = false;
 };

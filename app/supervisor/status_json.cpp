@@ -60,7 +60,7 @@ WorkerLoad load_of(const Camera& camera, const FrameCounts& counts, const RigSta
   const auto process =
       std::ranges::find(rig.processes, "worker " + std::to_string(encoder.worker), &ProcessStatus::role);
   if (process != rig.processes.end()) load.restarts = process->restarts;
-  load.is_still = page.process(encoder.process()).beat.load() < now_ns() - beats_within;
+  load.is_still = camera.stalled || page.process(encoder.process()).beat.load() < now_ns() - beats_within;
   load.may_copy =
       !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
   load.is_full = source_waits(camera);
