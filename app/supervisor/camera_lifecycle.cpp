@@ -301,7 +301,8 @@ void CameraLifecycle::follow_restarts() {
     } else {
       stalled = waits_for_node(camera, rig_.page);
     }
-    if (stalled == camera.stalled) continue;
+    // What has begun meanwhile was shown as running.
+    if (!stalled && !camera.stalled) continue;
     camera.stalled = std::move(stalled);
     show_state(camera, false);
   }

@@ -39,6 +39,8 @@ class LinkExchange {
   // both have, which is logged once. `sends`: this node does.
   std::optional<LinkTransport> transport_with(const std::string& peer, const messages::OfferedLinks& offered,
                                               bool sends);
+  // The cluster has that node, as far as this one has seen.
+  [[nodiscard]] bool knows(const std::string& node) const { return control_.seen().nodes.contains(node); }
   // To that port of another node; empty: the node is not known.
   [[nodiscard]] std::string address_of(const std::string& node, unsigned port) const;
   // A link to this node, of that name, from the node that has offered that.

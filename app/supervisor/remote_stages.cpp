@@ -37,6 +37,7 @@ void RemoteStages::follow() {
 
 void RemoteStages::follow(Camera& camera, CameraNode& node) {
   const std::string peer = peer_of(node);
+  say_if_missing(camera, node);
   exchange_.ask(peer);
   ManagedProcess& relay = processes_.worker(node.worker);
   const messages::OfferedLinks* const offered = exchange_.offered_by(peer);
@@ -44,6 +45,17 @@ void RemoteStages::follow(Camera& camera, CameraNode& node) {
   if (node.links.key.empty() || node.links.key == offered->key) return tell(camera, node, relay, *offered);
   // What frames it had are lost, as with any worker that goes.
   Processes::end_since(relay, "node '" + peer + "' was restarted");
+}
+
+void RemoteStages::say_if_missing(const Camera& camera, const CameraNode& node) {
+  const std::string peer = peer_of(node);
+  if (exchange_.knows(peer)) {
+    missing_.erase(peer);
+  } else if (exchange_.knows(node_name(*rig_.config.cluster)) && missing_.insert(peer).second) {
+    spdlog::warn(
+        "{}: its {} waits for node '{}', which is not in the cluster: start it, or name another one in placement",
+        camera.name(), part_of(node), peer);
+  }
 }
 
 void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "app/supervisor/link_exchange.h"
 #include "app/supervisor/processes.h"
@@ -25,9 +27,13 @@ class RemoteStages {
   void follow(Camera& camera, CameraNode& node);
   void tell(Camera& camera, CameraNode& node, ManagedProcess& relay, const messages::OfferedLinks& offered);
 
+  // Says once of each node that it is none of the cluster's just now.
+  void say_if_missing(const Camera& camera, const CameraNode& node);
+
   RigState& rig_;
   Processes& processes_;
   LinkExchange& exchange_;
+  std::set<std::string> missing_;
 };
 
 // Of the two links of such a part: "gate/filter 2/there from east", which brings the frames, and "gate/filter 2/back to

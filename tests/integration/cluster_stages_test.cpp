@@ -21,6 +21,9 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
+constexpr auto yard_waits = "waiting: waits for node 'b', where its tile 1 is done";
+constexpr auto lane_waits = "waiting: waits for node 'b', where its filter 1 is done";
+
 class ClusterStages : public testing::Test {
  protected:
   void SetUp() override {
@@ -144,6 +147,9 @@ class ClusterStages : public testing::Test {
 
 TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   start("a");
+  EXPECT_TRUE(eventually([&] { return state_of("yard") == yard_waits && state_of("lane") == lane_waits; }, 15s))
+      << state_of("yard") << '\n'
+      << logs();
   start("b");
   ASSERT_TRUE(eventually([&] { return !node_of("yard").empty() && asked("a", "cluster").at("nodes").size() == 2; }))
       << logs();
@@ -159,9 +165,8 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   kill_process("a", "relay");
   ASSERT_TRUE(flows()) << logs();
   for (const pid_t pid : nodes_.at("b")->processes()) ::kill(pid, SIGKILL);
-  EXPECT_TRUE(eventually([&] { return state_of("yard") == "waiting: waits for node 'b', where its tile 1 is done"; }))
+  EXPECT_TRUE(eventually([&] { return state_of("yard") == yard_waits && state_of("lane") == lane_waits; }))
       << state_of("yard");
-  EXPECT_EQ(state_of("lane"), "waiting: waits for node 'b', where its filter 1 is done");
   EXPECT_EQ(state_of("home"), "running: ");
   ASSERT_TRUE(eventually([&] { return come_back().empty(); })) << logs();
   nodes_.erase("b");
