@@ -108,8 +108,8 @@ struct PlanError : Error {
 bool may_use_gpus(const RigConfig& rig);
 // Some key can be checked only when they are known.
 bool names_gpus(const LoadedConfig& loaded);
-// What the configuration asks of this machine's GPUs and they do not have, and of other nodes where there is no cluster,
-// in the order of the file. Empty: plan() does not throw.
+// What the configuration asks of this machine's GPUs and they do not have, and of other nodes where there is no
+// cluster, in the order of the file. Empty: plan() does not throw.
 std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& machine);
 
 // "0" for a GPU, by its index; "cpu".
