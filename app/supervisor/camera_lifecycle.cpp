@@ -17,16 +17,19 @@ std::optional<std::string> why_waiting(const Camera& camera, const Output& outpu
   return camera.decoding.failing ? camera.decoding.failing : camera.stalled;
 }
 
-// That its source delivers, or its frames are decoded, or not: as the camera knows it by now. Who reports that has
-// logged it.
+// It runs, or waits: as the camera knows it by now.
+void show_state(const Camera& camera, Output& output) {
+  const auto why = why_waiting(camera, output);
+  output.become(why ? CameraState::waiting : CameraState::running);
+  if (!output.recording.failed) output.reason = why.value_or("");
+}
+
+// That its source delivers, or its frames are decoded, or not. Who reports that has logged it.
 void show_state(Camera& camera, bool has_begun) {
   for (Output& output : camera.outputs) {
     const bool can_change = output.state == CameraState::running || output.state == CameraState::waiting ||
                             (output.state == CameraState::starting && has_begun);
-    if (!can_change) continue;
-    const auto why = why_waiting(camera, output);
-    output.become(why ? CameraState::waiting : CameraState::running);
-    if (!output.recording.failed) output.reason = why.value_or("");
+    if (can_change) show_state(camera, output);
   }
 }
 
@@ -66,13 +69,13 @@ void CameraLifecycle::leave_out(Camera& camera, const std::string& why) {
   }
 }
 
-void CameraLifecycle::begin(Output& output) {
-  if (output.state == CameraState::starting) output.become(CameraState::running);
+void CameraLifecycle::begin(const Camera& camera, Output& output) {
+  if (output.state == CameraState::starting) show_state(camera, output);
 }
 
 void CameraLifecycle::begin_on_demand(Camera& camera) {
   for (Output& output : camera.outputs) {
-    if (output.config.on_demand) begin(output);
+    if (output.config.on_demand) begin(camera, output);
   }
 }
 
@@ -301,8 +304,7 @@ void CameraLifecycle::follow_restarts() {
     } else {
       stalled = waits_for_node(camera, rig_.page);
     }
-    // What has begun meanwhile was shown as running.
-    if (!stalled && !camera.stalled) continue;
+    if (stalled == camera.stalled) continue;
     camera.stalled = std::move(stalled);
     show_state(camera, false);
   }

@@ -24,7 +24,7 @@ class CameraLifecycle {
   static void leave_out(Camera& camera, const std::string& why);
 
   // A frame ring or a packet ring has come.
-  static void begin(Output& output);
+  static void begin(const Camera& camera, Output& output);
   // Nobody waits for frames of outputs that are encoded on demand: they are there as soon as their camera is.
   static void begin_on_demand(Camera& camera);
   void on_source_state(Camera& camera, bool delivers, const std::string& reason);

@@ -112,7 +112,7 @@ void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing
   if (is_source) {
     camera.decoder = ring.decoder;
     camera.ipc_memory = choice_name(ring.memory);
-    for (Output& output : camera.outputs) CameraLifecycle::begin(output);
+    for (Output& output : camera.outputs) CameraLifecycle::begin(camera, output);
   }
   offer(camera, edge, edge.readers);
 }
@@ -148,7 +148,7 @@ void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing&
       spdlog::info("{}: its encoder gives another stream; a new file begins{}", output.config.name, *more);
   }
   output.stream = ring.stream;
-  CameraLifecycle::begin(output);
+  CameraLifecycle::begin(camera, output);
   if (output.is_own()) CameraLifecycle::begin_on_demand(camera);
   if (output.publisher.unread) return;
   if (output.packets.unread.size() >= most_rings) return lose(camera, too_many_rings);
