@@ -19,9 +19,12 @@ void require_cluster(const RigConfig& rig) {
     const auto parts = remote_parts(camera);
     if (parts.empty()) continue;
     const RemotePlace& at = parts.front().at;
-    throw Error("cameras." + camera.name + ".placement: " + at.node + "/" + at.place +
-                " is a place on another node, and this rig is no node of a cluster (key `cluster`)");
+    throw Error("cameras." + camera.name + ".placement: " + needs_cluster(at.node + "/" + at.place));
   }
+}
+
+std::string needs_cluster(const std::string& place) {
+  return place + " is a place on another node, and this rig is no node of a cluster (key `cluster`)";
 }
 
 void make_own_places_local(CameraConfig& camera, const std::string& node) {

@@ -19,6 +19,8 @@ std::optional<RemotePlace> remote_place(const std::string& text);
 
 // Throws Error where a camera has one, and the rig is no node of a cluster.
 void require_cluster(const RigConfig& rig);
+// What is wrong then, for people. `place`: as it is written.
+std::string needs_cluster(const std::string& place);
 
 // What stages and tiles on `node` are for that node itself: "node-b/0" becomes "0".
 void make_own_places_local(CameraConfig& camera, const std::string& node);

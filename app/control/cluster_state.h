@@ -64,12 +64,16 @@ struct ClusterState {
   friend bool operator==(const ClusterState&, const ClusterState&) = default;
 };
 
+// The cluster has such a node, and it is not away.
+inline bool is_here(const ClusterState& state, const std::string& node) {
+  const auto found = state.nodes.find(node);
+  return found != state.nodes.end() && found->second.here;
+}
+
 // The node that has the camera, or mosaic; empty: none has, or that one is away.
 inline std::string node_here(const ClusterState& state, const std::string& camera) {
   const auto found = state.cameras.find(camera);
-  if (found == state.cameras.end()) return "";
-  const auto node = state.nodes.find(found->second.node);
-  return node != state.nodes.end() && node->second.here ? node->first : "";
+  return found != state.cameras.end() && is_here(state, found->second.node) ? found->second.node : "";
 }
 
 // A camera that has no node, or not the one that it should have: why. Empty: it has.

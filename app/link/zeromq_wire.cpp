@@ -263,11 +263,10 @@ class ZeroMqWire final : public LinkWire {
   std::optional<Arrival> take(Inbox& inbox) {
     Part part;
     if (!socket_ || !part.receive(socket_.get())) return std::nullopt;
-    const auto next = [&] { return part.more() && part.receive(socket_.get()); };
     std::optional<Peer> peer = 0;
     if (settings_.listens) {
       peer = peer_of(part.bytes());
-      if (!next()) return Arrival{};
+      if (!part.more() || !part.receive(socket_.get())) return Arrival{};
     }
     const bool fits = part.bytes().size() <= link::largest_head;
     head_.assign(part.bytes().begin(), fits ? part.bytes().end() : part.bytes().begin());

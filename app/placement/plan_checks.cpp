@@ -59,12 +59,6 @@ void check_named(const std::string& gpu, const ConfigPlace& place, const Devices
   mistakes.add(place, there + ", got " + place.shown);
 }
 
-// Other nodes are a cluster's.
-void check_elsewhere(const std::string& name, const ConfigPlace& place, Mistakes& mistakes) {
-  if (remote_place(name))
-    mistakes.add(place, name + " is a place on another node, and this rig is no node of a cluster (key `cluster`)");
-}
-
 void check_memory(const CameraPlan& plan, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
   const Placement& placement = plan.placement;
   if (place.line == 0 || !on_gpu(placement.decode_gpu) || !on_gpu(placement.gpu)) return;
@@ -128,7 +122,7 @@ std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& m
     check_named(cameras[c].decode_gpu, loaded.gpu_places[c].decode_gpu, machine.devices, mistakes);
     for (const auto& [name, place] : stage_names(cameras[c], loaded.gpu_places[c])) {
       check_named(name, place, machine.devices, mistakes);
-      if (!loaded.rig.cluster) check_elsewhere(name, place, mistakes);
+      if (!loaded.rig.cluster && remote_place(name)) mistakes.add(place, needs_cluster(name));
     }
   }
   if (!mistakes.none()) return mistakes.take();

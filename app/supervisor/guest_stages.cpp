@@ -11,11 +11,6 @@
 namespace campipe {
 namespace {
 
-bool is_here(const ClusterState& state, const std::string& node) {
-  const auto found = state.nodes.find(node);
-  return found != state.nodes.end() && found->second.here;
-}
-
 // For people.
 std::string name_of(const std::string& camera, const RemotePart& part) { return camera + ", " + part.name; }
 

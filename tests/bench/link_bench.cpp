@@ -1,8 +1,7 @@
 // What a link costs between two processes of this machine, over loopback: frames of 1080p (3.1 MB) a second at most,
 // how long one takes at 30 a second from the ring here to the reader there, and CPU time: by ZeroMQ, by ZeroMQ with
-// CURVE
-// (`curve`), which encrypts, and by UCX. In turns with the same transport without campipe's code: ZeroMQ bare, and
-// UCX's own `ucx_perftest` (Debian: ucx-utils).
+// encryption (`curve`), and by UCX. In turns with the same transport without campipe's code: ZeroMQ bare, and UCX's own
+// `ucx_perftest` (Debian: ucx-utils).
 //
 //   link_bench [--quick]     prints one JSON object
 #include <time.h>
@@ -24,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/control/link_keys.h"
 #include "app/link/receiving_end.h"
 #include "app/link/sending_end.h"
 #include "app/link/zeromq_wire.h"
@@ -61,25 +61,15 @@ std::unique_ptr<LinkWire> wire(const std::string& carrier, const std::string& ad
   return make_zeromq_wire({.address = address, .listens = listens, .keys = {}});
 }
 
-// For the process there, whose command line they are in: they are good for one run.
-std::string text_of(const LinkKeys& keys) {
-  std::string text;
-  for (const LinkKeys::Key* key : {&keys.public_key, &keys.secret_key, &keys.peer}) {
-    for (const std::uint8_t byte : *key) text += fmt::format("{:02x}", byte);
-  }
-  return text;
+// Of the process there: its command line has them, and they are good for one run.
+std::string words_of(const LinkKeys& keys) {
+  return text_of(keys.public_key) + " " + text_of(keys.secret_key) + " " + text_of(keys.peer);
 }
 
-LinkKeys keys_of(const std::string& text) {
-  LinkKeys keys;
-  std::size_t at = 0;
-  for (LinkKeys::Key* key : {&keys.public_key, &keys.secret_key, &keys.peer}) {
-    for (std::uint8_t& byte : *key) {
-      byte = static_cast<std::uint8_t>(std::stoul(text.substr(at, 2), nullptr, 16));
-      at += 2;
-    }
-  }
-  return keys;
+LinkKeys::Key key_of(const std::string& word) {
+  const auto key = link_key_from(word);
+  if (!key) throw Error("'" + word + "' is no key");
+  return *key;
 }
 
 // This program again, or another one: what it prints.
@@ -178,7 +168,7 @@ nlohmann::json carry(const std::string& carrier, const Run& run) {
   ours.peer = theirs.public_key;
   theirs.peer = ours.public_key;
   auto listening = wire(carrier, "127.0.0.1:0", true, ours);
-  Program there(Program::self() + " --receive " + carrier + " " + listening->address() + " " + text_of(theirs));
+  Program there(Program::self() + " --receive " + carrier + " " + listening->address() + " " + words_of(theirs));
   SendingEnd end(std::move(listening),
                  {.name = link_name, .policy = DropPolicy::block, .queue = queue_size, .first_connection = 10s});
   end.add({FrameRingMemory::open(duplicate(memory->control_fd()), duplicate(memory->pixel_fd()),
@@ -331,8 +321,11 @@ int main(int argc, char** argv) {
   ::setenv("UCX_TLS", "tcp", 0);  // as between machines without RDMA; else it would be shared memory
   spdlog::set_level(spdlog::level::warn);
   try {
-    if (arguments.size() == 4 && arguments[0] == "--receive")
-      return campipe::receive(arguments[1], arguments[2], campipe::keys_of(arguments[3]));
+    if (arguments.size() == 6 && arguments[0] == "--receive") {
+      return campipe::receive(
+          arguments[1], arguments[2],
+          {campipe::key_of(arguments[3]), campipe::key_of(arguments[4]), campipe::key_of(arguments[5])});
+    }
     if (arguments.size() == 2 && arguments[0] == "--receive-bare") return campipe::receive_bare(arguments[1]);
     if (arguments.empty() || arguments == std::vector<std::string>{"--quick"})
       return campipe::measure(!arguments.empty());
