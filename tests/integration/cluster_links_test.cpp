@@ -113,13 +113,11 @@ class ClusterLinks : public testing::Test {
       return std::ranges::all_of(numbers, [](auto n) { return n.has_value(); });
     };
     std::vector<std::optional<std::uint32_t>> before;
-    if (!eventually([&] { return all(before = newest(node)); }, 15s)) return false;
-    return eventually(
-        [&] {
-          const auto now = newest(node);
-          return all(now) && now[0] != before[0] && now[1] != before[1];
-        },
-        15s);
+    if (!eventually([&] { return all(before = newest(node)); })) return false;
+    return eventually([&] {
+      const auto now = newest(node);
+      return all(now) && now[0] != before[0] && now[1] != before[1];
+    });
   }
   // The mosaic and one of its cameras are on b, the other camera on a.
   void place_cameras() {
@@ -148,9 +146,23 @@ class ClusterLinks : public testing::Test {
     for (const auto& [name, rig] : nodes_) all += "--- " + name + "\n" + rig->log();
     return all;
   }
-  void kill_process(const std::string& node, const std::string& role) {
-    const pid_t pid = nodes_.at(node)->pid_of(role);
-    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  // How often a link of the node has found its peer so far.
+  [[nodiscard]] std::size_t connections(const std::string& node) const {
+    const std::string log = nodes_.at(node)->log();
+    std::size_t number = 0;
+    for (auto at = log.find(": connected"); at != std::string::npos; at = log.find(": connected", at + 1)) ++number;
+    return number;
+  }
+  // All of these nodes' processes of links at once, and waits for the next ones: until then the counters are those of
+  // the old ones.
+  void kill_links(const std::vector<std::string>& nodes) {
+    std::map<std::string, std::size_t> before;
+    for (const std::string& node : nodes) before[node] = connections(node);
+    for (const std::string& node : nodes) ASSERT_EQ(::kill(nodes_.at(node)->pid_of("link"), SIGKILL), 0);
+    ASSERT_TRUE(eventually([&] {
+      return std::ranges::all_of(before, [&](const auto& each) { return connections(each.first) > each.second; });
+    })) << logs();
+    ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << logs();
   }
 
   const int ports_ = free_port();  // of links, and the next one
@@ -175,10 +187,7 @@ TEST_F(ClusterLinks, AMosaicShowsCamerasOfOtherNodesAndGoesOnWhateverDies) {
       << log;
 
   // The end that receives, and then the one that sends.
-  for (const std::string node : {"b", "a"}) {
-    kill_process(node, "link");
-    ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << node << logs();
-  }
+  for (const std::string node : {"b", "a"}) ASSERT_NO_FATAL_FAILURE(kill_links({node}));
   const json sent = link("a");
   EXPECT_GE(sent.at("lost"), 1U) << sent;
   EXPECT_LE(sent.at("frames").get<std::uint64_t>(),
@@ -230,8 +239,7 @@ TEST_F(ClusterLinks, GoByUcxWhereItIsAskedFor) {
     EXPECT_EQ(link(node).at("encrypted"), false);
   }
   EXPECT_TRUE(has(ask({"cluster", "status", "--links", "--config", "rig.yaml"}, yaml_).output, "\na     b   ucx\n"));
-  for (const char* node : {"a", "b"}) kill_process(node, "link");
-  ASSERT_TRUE(eventually([&] { return delivers("a") && delivers("b"); })) << logs();
+  ASSERT_NO_FATAL_FAILURE(kill_links({"a", "b"}));
 
   // UCX would install a handler; for faults campipe has its own.
   const pid_t process = nodes_.at("b")->pid_of("link");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <regex>
 #include <utility>
 
 #include "core/rig_token.h"
@@ -18,7 +19,6 @@
 namespace campipe::test {
 namespace {
 
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr auto yard_waits = "waiting: waits for node 'b', where its tile 1 is done";
@@ -78,16 +78,25 @@ class ClusterStages : public testing::Test {
   }
   [[nodiscard]] bool flows() const {
     std::map<std::string, std::uint64_t> before;
-    if (!eventually([&] { return (before = come_back()).size() == 2; }, 15s)) return false;
-    return eventually(
-        [&] {
-          const auto now = come_back();
-          return std::ranges::all_of(before, [&](const auto& part) {
-            const auto found = now.find(part.first);
-            return found != now.end() && found->second > part.second;
-          });
-        },
-        15s);
+    if (!eventually([&] { return (before = come_back()).size() == 2; })) return false;
+    return eventually([&] {
+      const auto now = come_back();
+      return std::ranges::all_of(before, [&](const auto& part) {
+        const auto found = now.find(part.first);
+        return found != now.end() && found->second > part.second;
+      });
+    });
+  }
+  void move(const std::string& camera, const std::string& node) const {
+    const auto answer = ask({"cluster", "move", camera, node, "--config", "rig.yaml"}, yaml_);
+    ASSERT_EQ(answer.status, 0) << answer.errors;
+  }
+  // All cameras run on a, and their parts on b work.
+  void gather_at_a() {
+    ASSERT_TRUE(eventually([&] { return !node_of("yard").empty() && asked("a", "cluster").at("nodes").size() == 2; }))
+        << logs();
+    for (const char* camera : {"home", "lane", "yard"}) ASSERT_NO_FATAL_FAILURE(move(camera, "a"));
+    ASSERT_TRUE(flows()) << logs();
   }
   void kill_process(const std::string& node, const std::string& role) {
     pid_t found = 0;
@@ -147,17 +156,11 @@ class ClusterStages : public testing::Test {
 
 TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   start("a");
-  EXPECT_TRUE(eventually([&] { return state_of("yard") == yard_waits && state_of("lane") == lane_waits; }, 15s))
+  EXPECT_TRUE(eventually([&] { return state_of("yard") == yard_waits && state_of("lane") == lane_waits; }))
       << state_of("yard") << '\n'
       << logs();
   start("b");
-  ASSERT_TRUE(eventually([&] { return !node_of("yard").empty() && asked("a", "cluster").at("nodes").size() == 2; }))
-      << logs();
-  for (const char* camera : {"home", "lane", "yard"}) {
-    const auto answer = ask({"cluster", "move", camera, "a", "--config", "rig.yaml"}, yaml_);
-    ASSERT_EQ(answer.status, 0) << answer.errors;
-  }
-  ASSERT_TRUE(flows()) << logs();
+  ASSERT_NO_FATAL_FAILURE(gather_at_a());
   EXPECT_THAT(come_back(), testing::UnorderedElementsAre(testing::Key("lane, filter 1"), testing::Key("yard, tile 1")));
 
   kill_process("b", "guest");
@@ -185,6 +188,39 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   }
   expect_same_pictures("lane");
   expect_same_pictures("yard");
+}
+
+// Frames that a line of the log says were lost on their way, and not in a queue that was full.
+std::uint64_t lost_in(const std::string& line) {
+  static const std::regex losses(R"((\d+) dropped \((link_lost|worker_lost|part_missing)\))");
+  std::uint64_t all = 0;
+  for (auto each = std::sregex_iterator(line.begin(), line.end(), losses); each != std::sregex_iterator(); ++each)
+    all += std::stoull((*each)[1]);
+  return all;
+}
+
+TEST_F(ClusterStages, AMoveToTheNodeOfThePartLosesNoFrame) {
+  start("a");
+  start("b");
+  ASSERT_NO_FATAL_FAILURE(gather_at_a());
+  const json before = asked("a", "status").at("cameras").at("lane").at("frames").at("dropped");
+  std::uint64_t lost = 0;
+  for (const char* cause : {"link_lost", "worker_lost", "part_missing"}) lost += before.value(cause, 0U);
+
+  ASSERT_NO_FATAL_FAILURE(move("lane", "b"));
+  const std::string removed = " lane: removed; ";
+  ASSERT_TRUE(eventually([&] { return nodes_.at("a")->log().find(removed) != std::string::npos; })) << logs();
+  const std::string log = nodes_.at("a")->log();
+  const std::string line = log.substr(log.find(removed), log.find('\n', log.find(removed)) - log.find(removed));
+  EXPECT_EQ(lost_in(line), lost) << logs();
+  // There it is whole, and a's other part on b goes on.
+  EXPECT_TRUE(eventually([&] { return asked("b", "status").at("cameras").contains("lane"); })) << logs();
+  EXPECT_TRUE(eventually([&] { return come_back().size() == 1 && come_back().contains("yard, tile 1"); })) << logs();
+
+  // And back.
+  ASSERT_NO_FATAL_FAILURE(move("lane", "a"));
+  ASSERT_TRUE(eventually([&] { return nodes_.at("b")->log().find(removed) != std::string::npos; })) << logs();
+  ASSERT_TRUE(flows()) << logs();
 }
 
 }  // namespace
