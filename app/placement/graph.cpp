@@ -28,8 +28,6 @@ using EdgeKind = GraphEdge::Kind;
 constexpr auto source_role = "source";
 constexpr auto publisher = "publisher";
 
-std::string worker(unsigned number) { return fmt::format("worker {}", number); }
-
 std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig& server) {
   std::vector<std::string> sinks;
   if (output.record) sinks.emplace_back("record");
@@ -93,6 +91,11 @@ class GraphMaker {
   }
 
  private:
+  // As the status calls it.
+  [[nodiscard]] std::string worker(unsigned number) const {
+    return fmt::format("{} {}", plan_.workers[number].node.empty() ? "worker" : "relay", number);
+  }
+
   void add_camera(const CameraConfig& asked, const CameraPlan& planned) {
     const CameraConfig camera = resolved(asked, std::nullopt);
     const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = source_role});
@@ -189,7 +192,8 @@ class GraphMaker {
            .name = camera.name,
            .stage = count > 1 ? static_cast<unsigned>(n + 1) : 0,
            .process = worker(node.worker),
-           .gpu = gpu_name(devices_, node.gpu)});
+           .gpu = gpu_name(devices_, node.gpu),
+           .remote = node.remote});
     }
     for (unsigned n = 0; n < count; ++n) {
       const bool is_tile = n < planned.tiles;
@@ -205,10 +209,14 @@ class GraphMaker {
                               .to = first + reader,
                               .memory = writer.output.kind,
                               .ready = writer.output.ready,
-                              .reason = on_gpu(writer.gpu) ? why_from_gpu(camera, writer.gpu, planned.nodes[reader].gpu)
-                                                           : "a node on the CPU makes the frames"});
+                              .reason = why_from_node(camera, writer, planned.nodes[reader])});
     }
     return static_cast<unsigned>(first + count - 1);
+  }
+
+  [[nodiscard]] std::string why_from_node(const CameraConfig& camera, const NodePlan& from, const NodePlan& to) const {
+    if (!from.remote.empty()) return "frames come from " + from.remote + " over the network";
+    return on_gpu(from.gpu) ? why_from_gpu(camera, from.gpu, to.gpu) : "a node on the CPU makes the frames";
   }
 
   [[nodiscard]] std::string why_from_gpu(const CameraConfig& camera, const Device& from, const Device& to) const {
@@ -293,7 +301,14 @@ class GraphMaker {
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
       if (!works(worker(w))) continue;
-      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
+      GraphProcess process{worker(w), planned.cpus};
+      if (planned.node.empty()) {
+        process.gpu = gpu_name(devices_, planned.gpu);
+        process.encode_cores = encode_cores_of(w);
+      } else {
+        process.peer = planned.node;
+      }
+      graph_.processes.push_back(std::move(process));
     }
     if (works(publisher) || serves(rig_)) graph_.processes.push_back({publisher, {}});
   }

@@ -18,10 +18,11 @@ namespace campipe {
 
 // One that has something to do.
 struct GraphProcess {
-  std::string name;            // "source", "master", "master 0", "worker 0", "publisher"
+  std::string name;            // "source", "master", "master 0", "worker 0", "relay 1", "publisher"
   std::vector<unsigned> cpus;  // that it is pinned to; empty: to none
   std::string gpu = {};        // of a worker, or of a master on a GPU: its index, or "cpu"
   double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`; 0: it is none
+  std::string peer = {};       // of a relay: the node of the cluster that works for this one
 };
 
 // What a source or a node makes for one output, or, as `frames`, for the camera's next node.
@@ -45,6 +46,7 @@ struct GraphNode {
   std::string decoder = {};               // of a source: "nvdec", "libavcodec" or "pattern"; empty: nothing is decoded
   std::string decoded_in = {};            // of a source: GraphProcess::name; empty: nothing is decoded
   bool decodes_for_copies = false;        // of a source: on the CPU, for the filters of its copies alone
+  std::string remote = {};                // of a node: NodePlan::remote
   unsigned cells = 0;                     // of a mosaic's node: how many it draws
   std::vector<GraphStream> streams = {};  // of a source: the copies; of a node: all others
   std::vector<std::string> sinks = {};    // of an output: "record", "push", "http", "rtsp"

@@ -24,6 +24,7 @@ std::string name_of(GraphNode::Kind kind) {
 
 json to_json(const GraphProcess& process) {
   json all{{"name", process.name}, {"cpus", process.cpus}};
+  if (!process.peer.empty()) all["peer"] = process.peer;
   if (process.gpu.empty()) return all;
   all["gpu"] = process.gpu;
   if (process.encode_cores > 0) all["encode_cores"] = process.encode_cores;
@@ -40,6 +41,7 @@ json to_json(const GraphNode& node) {
   all["streams"] = json::array();
   for (const GraphStream& stream : node.streams) all["streams"].push_back(to_json(stream));
   if (node.cells > 0) all["cells"] = node.cells;
+  if (!node.remote.empty()) all["remote"] = node.remote;
   if (node.kind == GraphNode::Kind::node) return all;
   all["decoder"] = node.decoder;
   all["decoded_in"] = node.decoded_in;

@@ -22,6 +22,7 @@ std::string memory_text(const GraphEdge& ring) {
 std::string head_of(const GraphProcess& process, std::size_t cameras) {
   std::string text = process.name;
   if (!process.gpu.empty()) text += process.gpu == "cpu" ? "  cpu" : "  GPU " + process.gpu;
+  if (!process.peer.empty()) text += "  node " + process.peer;
   text += process.cpus.empty() ? "  all cores" : "  cores " + to_cpu_list(process.cpus);
   if (process.encode_cores > 0) {
     text += fmt::format("  {} camera{}, {:.1f} cores for each output", cameras, cameras == 1 ? "" : "s",
@@ -142,6 +143,7 @@ std::string stream_text(const GraphStream& stream, const GraphNode& maker) {
   }
   text += stream.codec;
   if (!is_copy) text += " (" + stream.encoder + ")";
+  if (!maker.remote.empty()) text += ", on " + maker.remote;
   return stream.on_demand ? text + ", on demand" : text;
 }
 

@@ -78,6 +78,28 @@ TEST(GraphText, ShowsGpusCopiesAndOutputs) {
                 "player plays what comes\n");
 }
 
+TEST(GraphText, ShowsWhatAnotherNodeDoes) {
+  RigConfig rig = quiet_rig_of(1, 1);
+  rig.cameras[0].filters = {{"blur", {}}, {"sharpen", {}}};
+  rig.cameras[0].placement = StagePlacement{"cpu", {"cpu", "west/0"}, "cpu"};
+  const Graph graph = graph_of(rig, cpu_machine({0}));
+  EXPECT_EQ(describe(graph),
+            "source  all cores\n"
+            "master  all cores\n"
+            "worker 0  cpu  all cores  1 camera, 1.0 cores for each output\n"
+            "  cam0: libavcodec in master -> host, immediate -> blur -> frames\n"
+            "  cam0: host, immediate -> h264 (libx264)\n"
+            "relay 1  node west  all cores\n"
+            "  cam0: host, immediate -> sharpen -> frames, on west/0\n"
+            "publisher  all cores\n"
+            "rings\n"
+            "  1 x frame ring (host, immediate): the CPU decodes (placement.decode: cpu)\n"
+            "  1 x frame ring (host, immediate): a node on the CPU makes the frames\n"
+            "  1 x frame ring (host, immediate): frames come from west/0 over the network\n"
+            "  1 x packet ring (host, immediate): packets are in host memory\n");
+  EXPECT_THAT(to_dot(graph), HasSubstr("label=\"relay 1, node west\""));
+}
+
 TEST(GraphText, IsShortForManyCameras) {
   const std::string text = describe(graph_of(quiet_rig_of(100), gpu_machine(4)));
   EXPECT_LE(std::ranges::count(text, '\n'), 100 + 20);
@@ -204,6 +226,10 @@ TEST(PlacementPage, ListsTheFieldsOfTheJson) {
   CameraConfig& wall = rig.cameras.emplace_back();
   wall.name = "wall";
   wall.mosaic.emplace().cells = {{rig.cameras.front().name, {0, 0, 320, 240}}};
+  CameraConfig& shared = rig.cameras.emplace_back(rig.cameras.front());
+  shared.name = "shared";
+  shared.filters = {{"blur", {}}};
+  shared.placement = StagePlacement{"auto", {"west/0"}, "auto"};
   rig.cameras.front().group = GroupConfig{"stereo", 25};
   collect_fields(to_json(graph_of(rig, gpu_machine(2))), "", fields);
   std::erase_if(fields, [](const std::string& field) { return field.ends_with(".streams"); });  // an empty list
