@@ -4,6 +4,7 @@
 // `ucx_perftest` (Debian: ucx-utils).
 //
 //   link_bench [--quick]     prints one JSON object
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -90,6 +92,8 @@ class Program {
       text.append(part.data(), size);
     return text;
   }
+  // Until it has ended.
+  void wait() { output_.reset(); }
 
  private:
   std::unique_ptr<FILE, int (*)(FILE*)> output_;
@@ -202,7 +206,8 @@ nlohmann::json carry(const std::string& carrier, const Run& run) {
   return result;
 }
 
-// Messages as large, and nothing else.
+// Messages as large, each copied to a place of its own, as ZeroMQ has no way to read into one: the least that a link
+// by it has to do.
 int receive_bare(const std::string& address) {
   void* const context = zmq_ctx_new();
   void* const socket = zmq_socket(context, ZMQ_PULL);
@@ -210,11 +215,16 @@ int receive_bare(const std::string& address) {
   zmq_setsockopt(socket, ZMQ_RCVHWM, &length, sizeof length);
   if (zmq_connect(socket, address.c_str()) != 0) throw Error("cannot connect");
   Span span;
+  std::vector<std::uint8_t> places(frame_bytes * ring_slots(1, queue_size, 1));
+  std::size_t place = 0;
   for (std::size_t size = 1; size > 0;) {
     zmq_msg_t message;
     zmq_msg_init(&message);
     if (zmq_msg_recv(&message, socket, 0) < 0) throw Error("nothing came");
     size = zmq_msg_size(&message);
+    if (size > frame_bytes) throw Error("a message that was not sent");
+    std::memcpy(&places[place], zmq_msg_data(&message), size);
+    place = (place + frame_bytes) % places.size();
     zmq_msg_close(&message);
     if (size > 0) span.note();
   }
@@ -254,20 +264,38 @@ nlohmann::json send_bare(const Run& run) {
   return result;
 }
 
-// Messages a second, of the last line that it prints; 0: it is not installed.
-double ucx_perftest(int frames) {
+struct Perftest {
+  double fps = 0;     // of the last line that it prints; 0: it is not installed
+  double cpu_ms = 0;  // of both ends together, for each message
+};
+
+double ended_children_cpu_s() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_CHILDREN, &usage) != 0) throw Error("the CPU time of other programs is not known");
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+Perftest ucx_perftest(int frames) {
+  constexpr int warm_up = 20;
   const std::string port = std::to_string(20000 + ::getpid() % 20000);
-  const std::string test = "UCX_TLS=tcp ucx_perftest -t ucp_am_bw -E sleep -w 20 -s " + std::to_string(frame_bytes) +
-                           " -n " + std::to_string(frames) + " -p " + port;
-  if (std::system("command -v ucx_perftest > /dev/null") != 0) return 0;
-  Program there(test + " 2> /dev/null");
+  const std::string test = "UCX_TLS=tcp ucx_perftest -t ucp_am_bw -E sleep -w " + std::to_string(warm_up) + " -s " +
+                           std::to_string(frame_bytes) + " -n " + std::to_string(frames) + " -p " + port;
+  if (std::system("command -v ucx_perftest > /dev/null") != 0) return {};
+  const double cpu_before = ended_children_cpu_s();
+  auto there = std::make_unique<Program>(test + " 2> /dev/null");
   // Until it listens.
   for (int attempt = 0; attempt < 50; ++attempt) {
     Program here(test + " 127.0.0.1 2> /dev/null");
     std::istringstream text(here.read());
     for (std::string line; std::getline(text, line);) {
       if (line.rfind("Final:", 0) != 0 && line.find("Final:") == std::string::npos) continue;
-      return std::stod(line.substr(line.find_last_of(' ', line.find_last_not_of(' ')) + 1));
+      const double fps = std::stod(line.substr(line.find_last_of(' ', line.find_last_not_of(' ')) + 1));
+      here.wait();
+      there->wait();
+      return {fps, 1000 * (ended_children_cpu_s() - cpu_before) / (frames + warm_up)};
     }
     std::this_thread::sleep_for(100ms);
   }
@@ -284,9 +312,17 @@ int measure(bool quick) {
 #endif
   std::map<std::string, std::vector<double>> found;
   for (int round = 0; round < rounds; ++round) {
-    found["ucx_perftest fps"].push_back(ucx_perftest(fast.frames));
-    found["zeromq bare fps"].push_back(send_bare(fast).at("fps"));
-    for (const std::string& carrier : carriers) found[carrier + " fps"].push_back(carry(carrier, fast).at("fps"));
+    // Of both ends, for each frame a second, at this pace.
+    const auto note = [&](const std::string& carrier, const nlohmann::json& one) {
+      found[carrier + " fps"].push_back(one.at("fps"));
+      found[carrier + " cpu % both, at most"].push_back(
+          (one.at("cpu_ms_sending").get<double>() + one.at("cpu_ms").get<double>()) / 10);
+    };
+    const Perftest perftest = ucx_perftest(fast.frames);
+    found["ucx_perftest fps"].push_back(perftest.fps);
+    found["ucx_perftest cpu % both, at most"].push_back(perftest.cpu_ms / 10);
+    note("zeromq bare", send_bare(fast));
+    for (const std::string& carrier : carriers) note(carrier, carry(carrier, fast));
   }
   for (int round = 0; round < rounds; ++round) {
     // Of a core, for each frame a second.

@@ -177,7 +177,7 @@ class NearSide {
   std::atomic<std::uint64_t> unsent_{0};
   SendingEnd end_;
   std::uint64_t epoch_ = 0;
-  std::uint64_t number_ = 0;
+  std::atomic<std::uint64_t> number_ = 0;  // one thread writes, the test's reads
   std::shared_ptr<FrameRingMemory> memory_;
   std::unique_ptr<FrameRingWriter> writer_;
   std::jthread thread_;
