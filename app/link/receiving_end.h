@@ -33,7 +33,7 @@ class ReceivingEnd final : private LinkSession::Owner {
     DropPolicy policy = DropPolicy::drop;
     unsigned queue = 8;  // frames that may wait for a reader
     unsigned readers = 1;
-    unsigned window = 4;                               // frames under way
+    unsigned window = 2;                               // frames under way
     std::size_t largest_slot = std::size_t{64} << 20;  // bytes
     // Of predecessors: the rings' next epoch, frames published, and the newest one that is settled (link::Hello).
     std::uint64_t epoch = 1;

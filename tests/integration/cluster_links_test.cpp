@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 const std::vector<FrameRegion> cells{{0, 0, 160, 120}, {160, 0, 160, 120}};
-constexpr std::uint64_t in_flight = 4;  // frames that a link lets be under way
+constexpr std::uint64_t in_flight = 2;  // frames that a link lets be under way
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
