@@ -8,6 +8,24 @@
 #include "core/log.h"
 
 namespace campipe {
+namespace {
+
+// What the peer answers a greeting with, for people.
+std::string why_refused(link::Bye::Reason reason) {
+  switch (reason) {
+    case link::Bye::Reason::ended:
+      return "the peer has ended this link";
+    case link::Bye::Reason::other_version:
+      return fmt::format("the peer speaks another version of links than {}: update the older node", link::version);
+    case link::Bye::Reason::other_name:
+      return "the peer has another link there";
+    case link::Bye::Reason::busy:
+      return "the peer still has the connection before";
+  }
+  return "the peer refuses it";
+}
+
+}  // namespace
 
 using std::chrono::milliseconds;
 
@@ -97,16 +115,18 @@ LinkSession::Event LinkSession::hear(const LinkWire::Arrival& arrival) {
 LinkSession::Event LinkSession::greet(LinkWire::Peer peer, const link::Message& message) {
   if (const auto* const bye = std::get_if<link::Bye>(&message)) {
     if (wire_->listens()) return Event::none;
-    on_refusal(*bye);
-    return lose("it was refused");
+    return refuse(why_refused(bye->reason));
   }
   const auto* const hello = std::get_if<link::Hello>(&message);
   if (hello == nullptr) return Event::none;  // of a connection that is over
   if (hello->version != link::version) {
-    log_once(fmt::format("the peer speaks version {} of links, this node version {}: update the older one",
-                         hello->version, link::version));
+    const std::string problem =
+        fmt::format("the peer speaks version {} of links, this node version {}: update the older one", hello->version,
+                    link::version);
     answer(peer, link::Bye::Reason::other_version);
-    return wire_->listens() ? Event::none : lose("it is of another version");
+    if (!wire_->listens()) return lose(problem);
+    log_once(problem);
+    return Event::none;
   }
   if (hello->name != name_ || hello->end == owner_.hello().end) {
     answer(peer, link::Bye::Reason::other_name);
@@ -157,13 +177,6 @@ void LinkSession::end(milliseconds linger) {
 void LinkSession::answer(LinkWire::Peer peer, link::Bye::Reason reason) {
   ++refused_;
   send_to(peer, link::Bye{reason, 0});
-}
-
-void LinkSession::on_refusal(const link::Bye& bye) {
-  ++refused_;
-  if (bye.reason == link::Bye::Reason::other_version) {
-    log_once(fmt::format("the peer speaks another version of links than {}: update the older node", link::version));
-  }
 }
 
 void LinkSession::log_once(const std::string& text) {

@@ -95,7 +95,6 @@ class LinkSession {
   Event refuse(const std::string& reason);
   void close(const std::string& reason);
   void answer(LinkWire::Peer peer, link::Bye::Reason reason);
-  void on_refusal(const link::Bye& bye);
   void log_once(const std::string& text);
   bool send_to(LinkWire::Peer peer, const link::Message& message, LinkWire::Body body = {});
 

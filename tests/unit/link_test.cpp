@@ -1,12 +1,16 @@
 // A link between two rings: frames arrive as they were, it holds up or drops as a ring does, and all are counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include "app/link/peer_wire.h"
 #include "core/error.h"
+#include "tests/unit/fake_link_end.h"
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
@@ -169,6 +173,39 @@ class NoInbox final : public LinkWire::Inbox {
  public:
   std::span<std::uint8_t> place(LinkWire::Peer, LinkWire::Bytes, std::size_t) override { return {}; }
 };
+
+// What an end that connects says while the peer answers its greeting so, three times for each.
+std::string log_of_refusals(const std::vector<link::Bye::Reason>& answers) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  {
+    auto listening = listening_wire();
+    const std::string address = listening->address();
+    FakeLinkEnd peer(std::move(listening));
+    const NearSide near(connecting_wire(address), DropPolicy::block,
+                        {.shortest_pause = milliseconds(1), .longest_pause = milliseconds(1)});
+    for (const link::Bye::Reason answer : answers) {
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(peer.receive_a<link::Hello>());
+        peer.send(link::Bye{answer, 0});
+      }
+    }
+    EXPECT_TRUE(eventually([&] { return near.counts().refused == 3 * answers.size(); }));
+  }
+  spdlog::set_default_logger(before);
+  return log.str();
+}
+
+TEST(LinkAlone, SaysOnceWhyItIsRefused) {
+  using Reason = link::Bye::Reason;
+  const std::string log = log_of_refusals({Reason::busy, Reason::other_version, Reason::other_name});
+  EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;
+  EXPECT_THAT(log, testing::HasSubstr("the peer still has the connection before\n"));
+  EXPECT_THAT(log, testing::HasSubstr("speaks another version of links than 1: update the older node\n"));
+  EXPECT_THAT(log, testing::HasSubstr("the peer has another link there\n"));
+}
 
 // Its answer is not waited for where it was.
 TEST(LinkAlone, APeerThatComesToListenElsewhereIsGoneFromWhereItWas) {
