@@ -257,27 +257,34 @@ TEST(TwoRigs, TheSecondOneWaitsAndTouchesNothing) {
 
 TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
   const std::string yaml = segments_rig(0);
-  fs::path kept;
   const TemporaryFolder folder;
+  const fs::path index = folder.path() / "cam" / "cam.index.jsonl";
   const std::string here =
       yaml.substr(0, yaml.find("{camera}")) + (folder.path() / "{camera}").string() + yaml.substr(yaml.find("/%Y"));
+  const auto is_open = [](const auto& file) { return !file.second.contains("end"); };
   {
     RigRun rig(here);
-    ASSERT_TRUE(eventually(
-        [&] { return fs::exists(folder.path() / "cam") && recordings_in(folder.path() / "cam").size() >= 2; }));
+    // One file is over, and the next one is in the index, too: that comes after the file itself.
+    ASSERT_TRUE(eventually([&] {
+      try {
+        const auto known = events_of(index);
+        return known.size() >= 2 && std::ranges::count_if(known, is_open) == 1;
+      } catch (const nlohmann::json::parse_error&) {
+        return false;  // a line that is being written
+      }
+    })) << rig.log();
     const auto processes = rig.processes();
     for (const pid_t process : processes) ::kill(process, SIGKILL);
     rig.wait();
   }
-  const auto before = events_of(folder.path() / "cam" / "cam.index.jsonl");
-  const auto is_open = [](const auto& file) { return !file.second.contains("end"); };
+  const auto before = events_of(index);
   EXPECT_EQ(std::ranges::count_if(before, is_open), 1);
   RigRun next(here, {.arguments = {"--duration", "2s"}});
   ASSERT_EQ(next.wait(), 0) << next.log();
-  const auto after = events_of(folder.path() / "cam" / "cam.index.jsonl");
+  const auto after = events_of(index);
   EXPECT_EQ(std::ranges::count_if(after, is_open), 0);
   std::vector<std::string> reasons;
-  for (const auto& line : lines_of(folder.path() / "cam" / "cam.index.jsonl")) {
+  for (const auto& line : lines_of(index)) {
     if (line.at("event") == "end") reasons.push_back(line.at("reason"));
   }
   EXPECT_THAT(reasons, testing::Contains("interrupted").Times(1));
