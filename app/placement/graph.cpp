@@ -141,15 +141,14 @@ class GraphMaker {
     std::erase_if(filters, [](const std::string& name) { return known_filter(name).only_looks; });
     filters.emplace_back("fit");
     graph_.nodes[shown.node].streams.push_back({mosaic.name, std::move(filters), "frames", "", false});
-    const Device& reader = plan_.cameras[place_of(mosaic)].nodes.front().gpu;
-    graph_.edges.push_back({.kind = EdgeKind::frames,
-                            .from = shown.node,
-                            .to = to,
-                            .memory = memory.kind,
-                            .ready = memory.ready,
-                            .reason = "a cell of " + mosaic.name + "; " +
-                                      (on_gpu(from.gpu) ? why_from_gpu(*shown.camera, from.gpu, reader)
-                                                        : "a node on the CPU makes the frames")});
+    graph_.edges.push_back(
+        {.kind = EdgeKind::frames,
+         .from = shown.node,
+         .to = to,
+         .memory = memory.kind,
+         .ready = memory.ready,
+         .reason = "a cell of " + mosaic.name + "; " +
+                   why_from_node(*shown.camera, from, plan_.cameras[place_of(mosaic)].nodes.front())});
   }
 
   struct Makers {

@@ -285,7 +285,7 @@ Perftest ucx_perftest(int frames) {
                            std::to_string(frame_bytes) + " -n " + std::to_string(frames) + " -p " + port;
   if (std::system("command -v ucx_perftest > /dev/null") != 0) return {};
   const double cpu_before = ended_children_cpu_s();
-  auto there = std::make_unique<Program>(test + " 2> /dev/null");
+  Program there(test + " 2> /dev/null");
   // Until it listens.
   for (int attempt = 0; attempt < 50; ++attempt) {
     Program here(test + " 127.0.0.1 2> /dev/null");
@@ -294,7 +294,7 @@ Perftest ucx_perftest(int frames) {
       if (line.rfind("Final:", 0) != 0 && line.find("Final:") == std::string::npos) continue;
       const double fps = std::stod(line.substr(line.find_last_of(' ', line.find_last_not_of(' ')) + 1));
       here.wait();
-      there->wait();
+      there.wait();
       return {fps, 1000 * (ended_children_cpu_s() - cpu_before) / (frames + warm_up)};
     }
     std::this_thread::sleep_for(100ms);

@@ -1,7 +1,6 @@
 // What it costs to serve RTSP: `rtsp_bench [READERS] [SECONDS]` plays one stream of 2 Mb/s to so many readers over TCP,
 // which are another process, and prints how much of one core the server took.
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "app/publisher/server/rtsp/server.h"
 #include "core/clock.h"
+#include "tests/bench/figures.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"
@@ -34,15 +34,6 @@ namespace {
       if (entries[i].revents != 0 && wires[i]->receive(Clock::now()) < 0) std::_Exit(1);
     }
   }
-}
-
-double cpu_s() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 void wait_for_dock(int port, const LiveCamera& camera) {
@@ -75,11 +66,11 @@ int run(int readers, int seconds) {
   char letter = 'x';
   if (::write(go[1], &letter, 1) != 1 || ::read(playing[0], &letter, 1) != 1) return 1;
 
-  const double cpu = cpu_s();
+  const double cpu = process_cpu_s();
   const auto begin = Clock::now();
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-  const double share = (cpu_s() - cpu) / took;
+  const double share = (process_cpu_s() - cpu) / took;
   std::uint64_t bytes = 0;
   std::uint64_t dropped = 0;
   const nlohmann::json viewers = server.viewers();

@@ -12,6 +12,7 @@
 #include "tests/integration/etcd_members.h"
 #include "tests/integration/mosaic_video.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/node_authority.h"
 
@@ -148,10 +149,7 @@ class ClusterLinks : public testing::Test {
   }
   // How often a link of the node has found its peer so far.
   [[nodiscard]] std::size_t connections(const std::string& node) const {
-    const std::string log = nodes_.at(node)->log();
-    std::size_t number = 0;
-    for (auto at = log.find(": connected"); at != std::string::npos; at = log.find(": connected", at + 1)) ++number;
-    return number;
+    return times_in(nodes_.at(node)->log(), ": connected");
   }
   // All of these nodes' processes of links at once, and waits for the next ones: until then the counters are those of
   // the old ones.

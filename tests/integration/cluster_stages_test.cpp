@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <regex>
@@ -190,12 +191,17 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   expect_same_pictures("yard");
 }
 
-// Frames that a line of the log says were lost on their way, and not in a queue that was full.
+// Why frames are lost on their way, and not in a queue that is full.
+constexpr std::array lost_causes{"link_lost", "worker_lost", "part_missing"};
+
+// As a line of the log says.
 std::uint64_t lost_in(const std::string& line) {
-  static const std::regex losses(R"((\d+) dropped \((link_lost|worker_lost|part_missing)\))");
   std::uint64_t all = 0;
-  for (auto each = std::sregex_iterator(line.begin(), line.end(), losses); each != std::sregex_iterator(); ++each)
-    all += std::stoull((*each)[1]);
+  for (const char* cause : lost_causes) {
+    std::smatch found;
+    if (std::regex_search(line, found, std::regex(std::string(R"((\d+) dropped \()") + cause + R"(\))")))
+      all += std::stoull(found[1]);
+  }
   return all;
 }
 
@@ -205,7 +211,7 @@ TEST_F(ClusterStages, AMoveToTheNodeOfThePartLosesNoFrame) {
   ASSERT_NO_FATAL_FAILURE(gather_at_a());
   const json before = asked("a", "status").at("cameras").at("lane").at("frames").at("dropped");
   std::uint64_t lost = 0;
-  for (const char* cause : {"link_lost", "worker_lost", "part_missing"}) lost += before.value(cause, 0U);
+  for (const char* cause : lost_causes) lost += before.value(cause, 0U);
 
   ASSERT_NO_FATAL_FAILURE(move("lane", "b"));
   const std::string removed = " lane: removed; ";

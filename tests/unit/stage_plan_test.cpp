@@ -12,6 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
+std::vector<unsigned> workers_of(const CameraPlan& camera) {
+  std::vector<unsigned> workers;
+  for (const NodePlan& node : camera.nodes) workers.push_back(node.worker);
+  return workers;
+}
+
 // ---- By stage
 
 RigConfig staged(const StagePlacement& placement, unsigned filters = 3) {
@@ -111,9 +117,7 @@ TEST(StagePlan, WorkersOfTheCpuHaveNumbers) {
   RigConfig rig = staged({"cpu", {"cpu:2", "cpu:0", "cpu:0"}, "cpu:1"});
   const RigPlan placed = plan(rig, cpu_machine({0, 1}));
   EXPECT_THAT(placed.workers, SizeIs(3));
-  std::vector<unsigned> workers;
-  for (const NodePlan& node : placed.cameras[0].nodes) workers.push_back(node.worker);
-  EXPECT_THAT(workers, ElementsAre(2, 0, 1));
+  EXPECT_THAT(workers_of(placed.cameras[0]), ElementsAre(2, 0, 1));
   rig.worker_count = 2;
   EXPECT_THROW(plan(rig, cpu_machine({0, 1})), Error);
   rig.worker_count = 3;
@@ -141,12 +145,6 @@ StagePlacement tiles(const std::vector<std::string>& places, const std::string& 
   placement.encode = encode;
   placement.tiles = places;
   return placement;
-}
-
-std::vector<unsigned> workers_of(const CameraPlan& camera) {
-  std::vector<unsigned> workers;
-  for (const NodePlan& node : camera.nodes) workers.push_back(node.worker);
-  return workers;
 }
 
 TEST(TilesPlan, ANodeForEachTileAndOneThatJoins) {
