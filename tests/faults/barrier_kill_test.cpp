@@ -7,6 +7,7 @@
 
 #include "ipc/rig_page.h"
 #include "tests/faults/peer_process.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 namespace {
@@ -22,7 +23,8 @@ class MemberKilled : public testing::TestWithParam<std::string> {
     page_.process(process).arrived = 0;
     const std::uint32_t phase = page_.barrier().add(member);
     auto peer = std::make_unique<Peer>(
-        std::vector<std::string>{"barrier", std::to_string(process.index()), std::to_string(phase)}, failpoint);
+        ring_peer_program, std::vector<std::string>{"barrier", std::to_string(process.index()), std::to_string(phase)},
+        failpoint);
     EXPECT_TRUE(peer->channel().send("page", {}, {page_.shared_fd(), page_.fd_of(process)}));
     return peer;
   }

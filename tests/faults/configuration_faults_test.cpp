@@ -11,6 +11,7 @@
 #include "tests/integration/environment.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
@@ -27,7 +28,7 @@ constexpr const char* waits = "668k";  // for a file called `opened`
 
 // Of every program that the test starts.
 struct BrokenCodecs {
-  Environment preload{"LD_PRELOAD", CAMPIPE_BROKEN_CODECS};
+  Environment preload{"LD_PRELOAD", broken_codecs_library};
 };
 
 std::string camera(const std::string& name, const std::string& bitrate = "1M") {

@@ -8,6 +8,7 @@
 
 #include "ipc/group_page.h"
 #include "tests/faults/peer_process.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 namespace {
@@ -18,7 +19,8 @@ class GroupMemberKilled : public testing::TestWithParam<std::tuple<std::string, 
  protected:
   std::unique_ptr<Peer> start(unsigned member, const std::string& failpoint = {}) {
     page_->add(member);
-    auto peer = std::make_unique<Peer>(std::vector<std::string>{"group", std::to_string(member)}, failpoint);
+    auto peer =
+        std::make_unique<Peer>(ring_peer_program, std::vector<std::string>{"group", std::to_string(member)}, failpoint);
     EXPECT_TRUE(peer->channel().send("page", {}, {page_->fd()}));
     return peer;
   }

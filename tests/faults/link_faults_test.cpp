@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "tests/faults/peer_process.h"
 #include "tests/integration/tcp_relay.h"
+#include "tests/paths.h"
 #include "tests/unit/fake_link_end.h"
 #include "tests/unit/link_test_support.h"
 #include "tests/unit/sanitized.h"
@@ -84,7 +85,8 @@ class LinkFault : public testing::TestWithParam<Fault> {
     if (const std::string why = why_not(GetParam().carrier); !why.empty()) GTEST_SKIP() << why;
   }
   static void start(std::optional<Peer>& peer, const std::string& role, const std::string& address) {
-    peer.emplace(std::vector<std::string>{role, address, std::to_string(static_cast<int>(GetParam().carrier))});
+    peer.emplace(link_peer_program,
+                 std::vector<std::string>{role, address, std::to_string(static_cast<int>(GetParam().carrier))});
   }
   // The peer goes on, or another one comes in its place.
   static void mend(std::optional<Peer>& peer, const std::string& role, const std::string& address) {

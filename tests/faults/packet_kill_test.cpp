@@ -8,12 +8,14 @@
 
 #include "ipc/packet_ring.h"
 #include "tests/faults/peer_process.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 namespace {
 
 std::unique_ptr<Peer> start_reader(const PacketRingMemory& ring, unsigned batch, const std::string& failpoint = {}) {
-  auto reader = std::make_unique<Peer>(std::vector<std::string>{"packet-reader", std::to_string(batch)}, failpoint);
+  auto reader = std::make_unique<Peer>(ring_peer_program,
+                                       std::vector<std::string>{"packet-reader", std::to_string(batch)}, failpoint);
   EXPECT_TRUE(reader->channel().send("ring", {}, {ring.fd()}));
   return reader;
 }
@@ -140,8 +142,8 @@ TEST(PacketReaderKilledAnywhere, NothingIsLostOrTornOrComesAgain) {
 
 std::unique_ptr<Peer> start_decoder(const PacketRingMemory& ring, std::uint64_t handed_on,
                                     const std::string& failpoint = {}) {
-  auto reader =
-      std::make_unique<Peer>(std::vector<std::string>{"packet-decoder", std::to_string(handed_on)}, failpoint);
+  auto reader = std::make_unique<Peer>(
+      ring_peer_program, std::vector<std::string>{"packet-decoder", std::to_string(handed_on)}, failpoint);
   EXPECT_TRUE(reader->channel().send("ring", {}, {ring.fd()}));
   return reader;
 }
@@ -235,6 +237,7 @@ struct WriterProcess {
 WriterProcess start_writer(int epoch, std::uint64_t base, std::uint64_t packets, const std::string& failpoint = {}) {
   WriterProcess writer;
   writer.peer = std::make_unique<Peer>(
+      ring_peer_program,
       std::vector<std::string>{"packet-writer", std::to_string(epoch), std::to_string(base), std::to_string(packets)},
       failpoint);
   auto message = writer.peer->receive();

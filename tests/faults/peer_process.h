@@ -1,5 +1,5 @@
-// A peer (ring_peer.cpp) as the test that started it sees it: its channel, its journal, its death. It never outlives
-// this object.
+// A peer (ring_peer.cpp, link_peer.cpp) as the test that started it sees it: its channel, its journal, its death. It
+// never outlives this object.
 #pragma once
 
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -29,8 +30,9 @@ namespace campipe::test {
 class Peer {
  public:
   // `failpoint`: as CAMPIPE_FAILPOINT, or empty.
-  explicit Peer(const std::vector<std::string>& arguments, const std::string& failpoint = {})
-      : journal_memory_(create_shared_memory("journal", sizeof(Journal))),
+  Peer(std::string program, const std::vector<std::string>& arguments, const std::string& failpoint = {})
+      : program_(std::move(program)),
+        journal_memory_(create_shared_memory("journal", sizeof(Journal))),
         mapping_(journal_memory_.get(), Mapping::Access::read_write) {
     auto [ours, theirs] = make_channel_pair();
     channel_ = Channel(std::move(ours));
@@ -104,9 +106,9 @@ class Peer {
     }
     if (!failpoint.empty()) settings.push_back("CAMPIPE_FAILPOINT=" + failpoint);
     const int error =
-        ::posix_spawn(&pid_, CAMPIPE_RING_PEER, &actions, nullptr, pointers(words).data(), pointers(settings).data());
+        ::posix_spawn(&pid_, program_.c_str(), &actions, nullptr, pointers(words).data(), pointers(settings).data());
     ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) throw system_error("cannot start " CAMPIPE_RING_PEER, error);
+    if (error != 0) throw system_error("cannot start " + program_, error);
   }
 
   static std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -116,6 +118,7 @@ class Peer {
     return result;
   }
 
+  std::string program_;
   UniqueFd journal_memory_;
   Mapping mapping_;
   Channel channel_;

@@ -9,6 +9,7 @@
 
 #include "app/placement/devices.h"
 #include "core/clock.h"
+#include "tests/paths.h"
 
 namespace campipe {
 namespace {
@@ -53,8 +54,8 @@ TEST(Probe, TellsTheReasonOfADriverThatRefuses) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "probe") == 0) return campipe::run_probe();
   const char* path = std::getenv("LD_LIBRARY_PATH");
-  if (path == nullptr || std::strcmp(path, CAMPIPE_FAKE_DRIVER_FOLDER) != 0) {
-    ::setenv("LD_LIBRARY_PATH", CAMPIPE_FAKE_DRIVER_FOLDER, 1);
+  if (path == nullptr || std::strcmp(path, campipe::test::fake_driver_folder) != 0) {
+    ::setenv("LD_LIBRARY_PATH", campipe::test::fake_driver_folder, 1);
     ::execv("/proc/self/exe", argv);
     std::perror("cannot start again");
     return 1;

@@ -12,6 +12,7 @@
 
 #include "ipc/frame_ring_layout.h"
 #include "tests/faults/peer_process.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 namespace {
@@ -34,7 +35,7 @@ const std::set<std::string> points_of_the_other_tests{
 TEST(KillPoints, AreAllThatTheProtocolsHave) {
   std::set<std::string> found;
   const std::regex call(R"re(failpoint\("([^"]+)")re");
-  for (const auto& file : std::filesystem::directory_iterator(CAMPIPE_SOURCE_DIR "/ipc")) {
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(source_folder) / "ipc")) {
     std::ifstream in(file.path());
     const std::string text(std::istreambuf_iterator<char>(in), {});
     for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at) found.insert((*at)[1]);
@@ -61,7 +62,7 @@ std::unique_ptr<Peer> start_reader(const Seat& seat, const std::string& failpoin
   std::vector<std::string> arguments{"frame-reader", std::to_string(seat.place), seat.blocking ? "block" : "drop",
                                      std::to_string(seat.queue_size), std::to_string(seat.hold)};
   if (frames > 0) arguments.push_back(std::to_string(frames));
-  return std::make_unique<Peer>(arguments, failpoint);
+  return std::make_unique<Peer>(ring_peer_program, arguments, failpoint);
 }
 
 constexpr unsigned frames_until_leaving = 15;
@@ -195,6 +196,7 @@ struct WriterProcess {
 WriterProcess start_writer(int epoch, std::uint64_t base, std::uint64_t frames, const std::string& failpoint = {}) {
   WriterProcess writer;
   writer.peer = std::make_unique<Peer>(
+      ring_peer_program,
       std::vector<std::string>{"frame-writer", std::to_string(epoch), std::to_string(base), std::to_string(frames)},
       failpoint);
   auto message = writer.peer->receive();

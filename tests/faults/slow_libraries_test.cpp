@@ -12,6 +12,7 @@
 #include "tests/integration/environment.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -33,8 +34,8 @@ std::string get(int port, const std::string& path) {
 }
 
 TEST(SlowLibraries, KeepNobodyWaiting) {
-  const Environment preload("LD_PRELOAD", CAMPIPE_SLOW_LIBRARIES);
-  const Environment libraries("LD_LIBRARY_PATH", fs::path(CAMPIPE_SLOW_LIBRARIES).parent_path());
+  const Environment preload("LD_PRELOAD", slow_library);
+  const Environment libraries("LD_LIBRARY_PATH", fs::path(slow_library).parent_path());
   const int port = free_port();
   RigRun rig(camera + "    record: {path: cam.mp4}\nhttp_address: \"slow.test:" + std::to_string(port) +
              "\"\ninsecure: true\n");

@@ -50,9 +50,9 @@ struct Row {
 };
 
 void measure(const Row& row) {
-  Peer reader({"latency-reader", to_string(row.reader), std::to_string(row.spin.count())});
-  Peer writer({"latency-writer", word_of(MemoryKind::cuda_vmm), word_of(row.ready), to_string(row.writer),
-               std::to_string(warm_up + measured)});
+  Peer reader(own_program, {"latency-reader", to_string(row.reader), std::to_string(row.spin.count())});
+  Peer writer(own_program, {"latency-writer", word_of(MemoryKind::cuda_vmm), word_of(row.ready), to_string(row.writer),
+                            std::to_string(warm_up + measured)});
   const auto ring = writer.receive();
   if (!ring || ring->fds.empty()) throw Error("the writer sent no ring");
   std::vector<int> fds;

@@ -19,6 +19,7 @@
 
 namespace campipe::test {
 
+inline constexpr const char* own_program = "/proc/self/exe";
 inline constexpr std::size_t gpu_slot_bytes = 1 << 20;
 inline constexpr unsigned gpu_ring_slots = 24;  // for two readers: their queues, and what they have enqueued
 inline constexpr unsigned gpu_queue_size = 4;

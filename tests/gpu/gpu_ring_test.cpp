@@ -115,9 +115,9 @@ class GpuRing : public testing::TestWithParam<Case> {
 
   [[nodiscard]] WrittenRing start_writer(microseconds fill, std::uint64_t last) const {
     WrittenRing ring;
-    ring.writer = std::make_unique<Peer>(std::vector<std::string>{"gpu-writer", word_of(memory_kind_), word_of(ready_),
-                                                                  writer_gpu(), std::to_string(fill.count()),
-                                                                  std::to_string(last)});
+    ring.writer = std::make_unique<Peer>(
+        own_program, std::vector<std::string>{"gpu-writer", word_of(memory_kind_), word_of(ready_), writer_gpu(),
+                                              std::to_string(fill.count()), std::to_string(last)});
     auto message = ring.writer->receive();
     if (!message || message->fds.empty()) throw Error("the writer sent no ring");
     ring.memory = open_ring(std::move(*message), Role::observer);
@@ -126,8 +126,9 @@ class GpuRing : public testing::TestWithParam<Case> {
 
   // Comes back when frames are published for it.
   [[nodiscard]] std::unique_ptr<Peer> start_reader(const WrittenRing& ring, unsigned place, bool blocking) const {
-    auto reader = std::make_unique<Peer>(std::vector<std::string>{"gpu-reader", std::to_string(place),
-                                                                  blocking ? "block" : "drop", reader_gpu(), seen()});
+    auto reader = std::make_unique<Peer>(
+        own_program, std::vector<std::string>{"gpu-reader", std::to_string(place), blocking ? "block" : "drop",
+                                              reader_gpu(), seen()});
     hand_over(*reader, ring, place);
     return reader;
   }
@@ -196,7 +197,7 @@ TEST_P(GpuRing, GoesOnWhenAReaderIsKilledAtWork) {
 
 TEST_P(GpuRing, AReaderLearnsWhetherItCanGoOnWhenTheWriterWasKilledBeforeAFillWasComplete) {
   WrittenRing ring = start_writer(seconds(30), 1'000'000);
-  Peer waiter({"gpu-waiter", reader_gpu(), seen()});
+  Peer waiter(own_program, {"gpu-waiter", reader_gpu(), seen()});
   hand_over(waiter, ring, 0);
   ASSERT_FALSE(HasFailure());
   ASSERT_TRUE(ring.writer->channel().send("go", {}));

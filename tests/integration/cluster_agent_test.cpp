@@ -8,6 +8,7 @@
 
 #include "app/cluster/agent.h"
 #include "tests/integration/etcd_members.h"
+#include "tests/paths.h"
 
 namespace campipe {
 namespace {
@@ -45,8 +46,8 @@ class ClusterAgentTest : public testing::Test {
   }
 
   void start_node(const std::string& node) {
-    std::vector<std::string> arguments{CAMPIPE_CLUSTER_PEER,    node, log_of(node), std::to_string(ttl.count()),
-                                       std::to_string(cameras), "3"};
+    std::vector<std::string> arguments{test::cluster_peer_program, node, log_of(node), std::to_string(ttl.count()),
+                                       std::to_string(cameras),    "3"};
     for (const std::string& url : etcd_->servers().urls) arguments.push_back(url);
     nodes_[node] = std::make_unique<test::Program>(arguments);
   }

@@ -13,6 +13,7 @@
 
 #include "tests/integration/etcd_members.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"
@@ -41,9 +42,9 @@ TEST(ClusterDemo, StartsThreeNodesAndLeavesNothingBehind) {
   const fs::path temporary = folder.path() / "tmp";
   fs::create_directory(temporary);
   // Ctrl-C counts, also where it is ignored by who runs the tests.
-  const std::string command = "exec env --default-signal=INT TMPDIR='" + temporary.string() +
-                              "' CAMPIPE='" CAMPIPE_PROGRAM "' " CAMPIPE_SOURCE_DIR "/tools/cluster-demo > '" +
-                              output.string() + "' 2>&1";
+  const std::string command = "exec env --default-signal=INT TMPDIR='" + temporary.string() + "' CAMPIPE='" +
+                              campipe_program + "' " + source_folder + "/tools/cluster-demo > '" + output.string() +
+                              "' 2>&1";
   Program demo({"bash", "-c", command});
   const auto is_up = [&] { return demo.ended() || read_text(output).find("Ctrl-C ends") != std::string::npos; };
   ASSERT_TRUE(eventually(is_up, 95s)) << read_text(output);  // the script's own patience ends before

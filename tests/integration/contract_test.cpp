@@ -27,6 +27,7 @@
 #include "tests/integration/described_api.h"
 #include "tests/integration/documented.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -64,7 +65,7 @@ class WholeRig {
     lock_.reset(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       throw system_error("cannot lock " + lock.string(), errno);
-    ::setenv("LD_LIBRARY_PATH", fs::path(CAMPIPE_FAKE_NVML).parent_path().c_str(), 1);  // an invented machine's GPUs
+    ::setenv("LD_LIBRARY_PATH", fs::path(fake_nvml_library).parent_path().c_str(), 1);  // an invented machine's GPUs
     // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. While the GPU is away no
     // process can use it, and to find out takes its time.
     const std::string gpu = to_string(pretended_gpu(0));

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "tests/integration/described_api.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 
@@ -32,7 +33,7 @@ inline Row cells_of(const std::string& line) {
 
 // Of the tables behind `begin`, up to the next line that starts with `end`. Without their heads.
 inline std::vector<Row> rows_behind(const std::string& page, const std::string& begin, const std::string& end = "#") {
-  std::istringstream text(read_text(std::filesystem::path(CAMPIPE_SOURCE_DIR) / "docs" / page));
+  std::istringstream text(read_text(std::filesystem::path(source_folder) / "docs" / page));
   std::vector<Row> rows;
   std::string line;
   while (std::getline(text, line) && !line.starts_with(begin)) {

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 class Installation : public testing::Test {
  protected:
   void SetUp() override {
-    const Result result = run({CAMPIPE_CMAKE, "--install", CAMPIPE_BUILD, "--prefix", prefix_});
+    const Result result = run({cmake_program, "--install", build_folder, "--prefix", prefix_});
     ASSERT_EQ(result.status, 0) << result.output;
   }
 

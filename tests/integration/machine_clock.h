@@ -12,6 +12,7 @@
 #include "core/unique_handle.h"
 #include "tests/integration/environment.h"
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 
@@ -24,7 +25,7 @@ class MachineClock {
   }
 
  private:
-  Environment preload_{"LD_PRELOAD", CAMPIPE_SET_CLOCK};
+  Environment preload_{"LD_PRELOAD", set_clock_library};
 };
 
 }  // namespace campipe::test

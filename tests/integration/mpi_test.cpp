@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -48,7 +49,7 @@ class Mpi : public testing::Test {
     run_.emplace(std::vector<std::string>{
         "bash", "-c",
         "cd '" + folder_.path().string() + "' && exec env --default-signal=INT XDG_STATE_HOME=\"$PWD/state\" TMPDIR=" +
-            "\"$PWD\" mpirun " + all + " '" CAMPIPE_MPI_PROGRAM "' --config rig.yaml > output 2>&1"});
+            "\"$PWD\" mpirun " + all + " '" + campipe_mpi_program + "' --config rig.yaml > output 2>&1"});
   }
   std::string output() const { return read_text(folder_.path() / "output"); }
   std::uintmax_t size(const std::string& camera) const {

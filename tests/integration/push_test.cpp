@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "tests/integration/rig_run.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -108,8 +109,8 @@ TEST_F(Pushes, GoThroughTls) {
   ASSERT_EQ(openssl.wait(), 0);
   const auto relay = [&](int port, int target) {
     auto program = std::make_unique<Program>(
-        std::vector<std::string>{"python3", CAMPIPE_SOURCE_DIR "/tests/integration/tls_relay.py", certificate, key,
-                                 std::to_string(port), std::to_string(target)});
+        std::vector<std::string>{"python3", std::string(source_folder) + "/tests/integration/tls_relay.py", certificate,
+                                 key, std::to_string(port), std::to_string(target)});
     EXPECT_EQ(program->first_line(), "ready");
     return program;
   };

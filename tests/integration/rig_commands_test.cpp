@@ -8,6 +8,7 @@
 
 #include "tests/integration/rig_run.h"
 #include "tests/integration/terminal_program.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -20,7 +21,7 @@ using testing::Not;
 class FakeRig {
  public:
   explicit FakeRig(const std::vector<std::string>& options = {}) {
-    std::vector<std::string> command{"python3", CAMPIPE_SOURCE_DIR "/tests/integration/fake_rig.py"};
+    std::vector<std::string> command{"python3", std::string(source_folder) + "/tests/integration/fake_rig.py"};
     command.insert(command.end(), options.begin(), options.end());
     program_ = std::make_unique<Program>(command);
     port_ = program_->first_line();
@@ -131,7 +132,7 @@ TEST(StatusCommand, LogsIn) {
 
 TEST(StatusCommand, AsksForThePasswordWithoutShowingIt) {
   const FakeRig rig({"--user", "ann:right"});
-  TerminalProgram program({CAMPIPE_PROGRAM, "status", "--user", "ann", "--url", rig.url()}, 100, 30);
+  TerminalProgram program({campipe_program, "status", "--user", "ann", "--url", rig.url()}, 100, 30);
   ASSERT_TRUE(eventually([&] { return program.written().find("password of ann: ") != std::string::npos; }));
   program.type("right\n");
   EXPECT_EQ(program.wait(), 0);
@@ -185,7 +186,7 @@ TEST(ReloadCommand, TellsWhatNeedsARestart) {
   EXPECT_THAT(answer.errors, HasSubstr("'tls' cannot be changed while the rig runs; restart it"));
 }
 
-std::vector<std::string> top(const std::string& url) { return {CAMPIPE_PROGRAM, "top", "--url", url}; }
+std::vector<std::string> top(const std::string& url) { return {campipe_program, "top", "--url", url}; }
 
 TEST(TopCommand, ShowsTheRigAsItGoes) {
   const FakeRig rig;

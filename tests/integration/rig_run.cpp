@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "tests/paths.h"
 
 extern char** environ;
 
@@ -132,7 +133,7 @@ RigRun::~RigRun() {
 }
 
 void RigRun::start(const Options& options) {
-  const std::string program = options.failpoints.empty() ? CAMPIPE_PROGRAM : CAMPIPE_FAULTS_PROGRAM;
+  const std::string program = options.failpoints.empty() ? campipe_program : campipe_faults_program;
   std::vector<std::string> words{program};
   if (options.command.empty()) {
     words.insert(words.end(), {"--config", options.config});

@@ -11,6 +11,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -389,7 +390,7 @@ TEST_F(Rtsp, ACameraThatIsAwayAtTheEndIsToldAsSuch) {
 }
 
 TEST(RtspExample, IsAGoodConfiguration) {
-  const Answer answer = ask({"--config", CAMPIPE_SOURCE_DIR "/configs/rtsp.yaml", "--check"});
+  const Answer answer = ask({"--config", std::string(source_folder) + "/configs/rtsp.yaml", "--check"});
   EXPECT_EQ(answer.status, 0) << answer.errors;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
+#include "tests/paths.h"
 
 namespace campipe::test {
 namespace {
@@ -22,6 +23,8 @@ std::size_t count(const std::string& text, const std::string& what) {
   return number;
 }
 
+std::string testcam() { return std::string(source_folder) + "/tools/testcam"; }
+
 // Of an RTSP address that stands alone: rtsp://127.0.0.1:8554/cam
 int port_in(const std::string& text) {
   const auto colon = text.find(':', text.find("//"));
@@ -32,7 +35,7 @@ int port_in(const std::string& text) {
 }  // namespace
 
 std::string TestCamera::missing() {
-  static const int status = std::system(CAMPIPE_SOURCE_DIR "/tools/testcam --help > /dev/null 2>&1");
+  static const int status = std::system((testcam() + " --help > /dev/null 2>&1").c_str());
   return status == 0 ? "" : "tools/testcam does not run here; tools/install-deps test installs what it needs";
 }
 
@@ -54,15 +57,8 @@ TestCamera::TestCamera(const std::vector<std::string>& arguments, int port) {
 TestCamera::~TestCamera() { kill(); }
 
 void TestCamera::start(const std::vector<std::string>& arguments, int port) {
-  std::vector<std::string> words{CAMPIPE_SOURCE_DIR "/tools/testcam",
-                                 "--port",
-                                 std::to_string(port),
-                                 "--width",
-                                 "320",
-                                 "--height",
-                                 "240",
-                                 "--kbits",
-                                 "500"};
+  std::vector<std::string> words{testcam(), "--port", std::to_string(port), "--width", "320", "--height", "240",
+                                 "--kbits", "500"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -1,43 +1,18 @@
-// A count of what a test takes from the heap. For one file of a test program: it replaces malloc.
+// A count of what a test takes from the heap. A program that has it is made of allocation_count.cpp, too, which
+// replaces malloc.
 #pragma once
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <functional>
 
-inline std::atomic<long> allocation_count{0};
+namespace campipe {
 
-// Every way to the heap is counted, below operator new, so that OpenCV's own allocator is seen as well. The
-// sanitizers replace these functions themselves.
+// Not with a sanitizer, which replaces malloc itself.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool counts_allocations = false;
 #else
 inline constexpr bool counts_allocations = true;
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t size) { return ++allocation_count, __libc_malloc(size); }
-void* calloc(std::size_t count, std::size_t size) { return ++allocation_count, __libc_calloc(count, size); }
-void* realloc(void* old, std::size_t size) { return ++allocation_count, __libc_realloc(old, size); }
-void* memalign(std::size_t alignment, std::size_t size) { return ++allocation_count, __libc_memalign(alignment, size); }
-void* aligned_alloc(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
-int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
-  *out = memalign(alignment, size);
-  return *out == nullptr ? ENOMEM : 0;
-}
-}
 #endif
 
-namespace campipe {
-
-inline long allocations_of(const std::function<void()>& work) {
-  const long before = allocation_count;
-  work();
-  return allocation_count - before;
-}
+long allocations_of(const std::function<void()>& work);
 
 }  // namespace campipe

@@ -11,6 +11,7 @@
 #include "app/config/units.h"
 #include "core/media_limits.h"
 #include "stages/sources/accepted_media.h"
+#include "tests/paths.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
@@ -19,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Found before the tests change the folder.
-const std::filesystem::path page = std::filesystem::path(CAMPIPE_SOURCE_DIR) / "docs/configuration.md";
+const std::filesystem::path page = std::filesystem::path(test::source_folder) / "docs/configuration.md";
 
 std::string page_text() {
   std::ifstream file(page);

@@ -11,6 +11,7 @@
 
 #include "app/config/key_table.h"
 #include "app/config/yaml.h"
+#include "tests/paths.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/config_test_support.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-const fs::path source_folder = CAMPIPE_SOURCE_DIR;
+const fs::path source_folder = test::source_folder;
 
 json scalar_as_editors_read_it(const std::string& text) {
   static const std::regex number(R"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)");

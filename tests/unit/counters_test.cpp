@@ -16,13 +16,14 @@
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
+#include "tests/paths.h"
 #include "tests/unit/camera_test_support.h"
 
 namespace campipe::test {
 namespace {
 
 // Found before the tests change the folder.
-const std::filesystem::path page = std::filesystem::path(CAMPIPE_SOURCE_DIR) / "docs/operations.md";
+const std::filesystem::path page = std::filesystem::path(source_folder) / "docs/operations.md";
 constexpr std::string_view heading = "## Counters";
 
 std::string page_text() {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "tests/paths.h"
 
 namespace campipe {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // The loader gives the library that is loaded already to whoever asks for its name.
-bool load_fake_library() { return ::dlopen(CAMPIPE_FAKE_NVML, RTLD_NOW) != nullptr; }
+bool load_fake_library() { return ::dlopen(test::fake_nvml_library, RTLD_NOW) != nullptr; }
 
 std::vector<GpuUse> read(GpuMeter& meter) {
   const Deadline deadline = Clock::now() + 20s;

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "app/placement/graph.h"
+#include "tests/paths.h"
 #include "tests/unit/config_test_support.h"
 #include "tests/unit/invented_machines.h"
 
@@ -203,7 +204,7 @@ TEST(GraphJson, HasWhatTheGraphHas) {
 }
 
 std::string text_of_page() {
-  std::ifstream file(CAMPIPE_SOURCE_DIR "/docs/placement.md");
+  std::ifstream file(std::string(test::source_folder) + "/docs/placement.md");
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

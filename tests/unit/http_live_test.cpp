@@ -9,7 +9,6 @@
 #include "app/config/password_hash.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/feed.h"
-#include "app/publisher/server/snapshot_decoder.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "tests/unit/command_output.h"
@@ -403,10 +402,3 @@ TEST_F(HttpLiveTest, ShowsTheNewestPicture) {
 
 }  // namespace
 }  // namespace campipe
-
-// Snapshots start this program again, as they do with campipe itself.
-int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

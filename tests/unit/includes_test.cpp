@@ -21,6 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace campipe {
 namespace {
 
@@ -28,7 +30,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const fs::path source_dir = CAMPIPE_SOURCE_DIR;
+const fs::path source_dir = test::source_folder;
 
 struct Folder {
   std::string_view name;

@@ -13,6 +13,7 @@
 #include "app/control/json_fields.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "tests/paths.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/some_cluster.h"
 #include "tests/unit/temporary_folder.h"
@@ -222,7 +223,8 @@ TEST_F(MetricsTest, PrometheusToolsFindNoFault) {
   EXPECT_EQ(Program({"sh", "-c", "promtool check metrics < " + file}).wait(), 0);
   std::ofstream(file) << metrics_text(input);
   EXPECT_EQ(Program({"sh", "-c", "promtool check metrics < " + file}).wait(), 0);
-  EXPECT_EQ(Program({"promtool", "check", "config", CAMPIPE_SOURCE_DIR "/configs/prometheus.yaml"}).wait(), 0);
+  EXPECT_EQ(Program({"promtool", "check", "config", std::string(source_folder) + "/configs/prometheus.yaml"}).wait(),
+            0);
 }
 
 std::set<std::string> names_in(const std::string& text) {
@@ -235,7 +237,7 @@ std::set<std::string> names_in(const std::string& text) {
 }
 
 TEST_F(MetricsTest, WhatTheDashboardShowsIsThere) {
-  std::ifstream file(CAMPIPE_SOURCE_DIR "/configs/grafana-dashboard.json");
+  std::ifstream file(std::string(source_folder) + "/configs/grafana-dashboard.json");
   const nlohmann::json dashboard = nlohmann::json::parse(file);
   std::string expressions;
   for (const auto& panel : dashboard.at("panels")) {

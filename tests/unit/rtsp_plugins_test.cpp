@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/paths.h"
 #include "tests/unit/rtsp_test_support.h"
 
 // All plugins have more names than GLib's table of quarks holds, and it keeps what it outgrows, on threads of
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 TEST_F(RtspServerTest, PluginsDoNotMoveTheProcess) {
   const TemporaryFolder folder;
   const fs::path mark = folder.path() / "mark";
-  ::setenv("GST_PLUGIN_PATH", fs::path(CAMPIPE_MOVING_PLUGIN).parent_path().c_str(), 1);
+  ::setenv("GST_PLUGIN_PATH", fs::path(moving_plugin_library).parent_path().c_str(), 1);
   ::setenv("GST_REGISTRY", (folder.path() / "registry").c_str(), 1);
   ::setenv("CAMPIPE_MOVING_PLUGIN", mark.c_str(), 1);
   const fs::path before = fs::current_path();

@@ -132,10 +132,3 @@ TEST(SnapshotDecoder, WhatCannotBeDecodedIsAnError) {
 
 }  // namespace
 }  // namespace campipe
-
-// Snapshots start this program again, as they do with campipe itself.
-int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == campipe::snapshot_role) return campipe::run_snapshot_child();
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

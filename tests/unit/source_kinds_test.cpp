@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "stages/sources/source_kind.h"
+#include "tests/paths.h"
 
 namespace campipe {
 namespace {
@@ -20,7 +21,7 @@ using testing::StartsWith;
 // How sources are written, in docs/configuration.md.
 std::string documented() {
   constexpr std::string_view title = "\n### Sources\n\n";
-  std::ifstream file(CAMPIPE_SOURCE_DIR "/docs/configuration.md");
+  std::ifstream file(std::string(test::source_folder) + "/docs/configuration.md");
   std::stringstream text;
   text << file.rdbuf();
   const std::string all = text.str();
