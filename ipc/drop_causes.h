@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ipc/drop_counters.h"
+
 namespace campipe {
 
 enum class DropCause : std::uint8_t {
@@ -58,6 +60,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while it has viewers
 };
 inline constexpr std::size_t drop_causes = drop_cause_table.size();
+static_assert(drop_causes <= max_drop_causes);
 static_assert(std::ranges::all_of(drop_cause_table, [](const DropCauseInfo& info) {
   return &info == &drop_cause_table[static_cast<std::size_t>(info.cause)];
 }));

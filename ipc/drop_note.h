@@ -7,14 +7,14 @@
 // A counter and its note have one writer at a time.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
-#include "ipc/drop_causes.h"
-#include "ipc/rig_page.h"
+#include "ipc/drop_counters.h"
 
 namespace campipe {
+
+struct EdgeWriterBlock;
 
 // The low bits of each number: who compares knows about where they are.
 struct DropNote {
@@ -57,28 +57,13 @@ struct DropNote {
     return distance > most_reordered && distance < std::uint64_t{1} << (packet_bits - 1);
   }
 };
-static_assert(drop_causes <= std::uint64_t{1} << DropNote::cause_bits);
+static_assert(max_drop_causes <= std::uint64_t{1} << DropNote::cause_bits);
 static_assert(1 + DropNote::packet_bits + DropNote::cause_bits + 2 * DropNote::count_bits == 64);
 
 // `published`: frames so far, over all epochs.
-inline void count_drop(EdgeWriterBlock& edge, DropCause cause, std::uint64_t packet, std::uint64_t published) {
-  std::atomic<std::uint64_t>& count = counter(edge.unpublished, cause);
-  const std::uint64_t next = count.load() + 1;
-  edge.newest_drop = DropNote{packet, static_cast<std::uint64_t>(cause), next, published}.pack();
-  count = next;
-}
-
+void count_drop(EdgeWriterBlock& edge, DropCause cause, std::uint64_t packet, std::uint64_t published);
 // Where a process died: counts the drop that it noted, if it did not come to that. Returns the note of a frame that was
 // dropped behind the newest published one.
-inline std::optional<DropNote> settle_drop(EdgeWriterBlock& edge, std::uint64_t published) {
-  const std::uint64_t word = edge.newest_drop;
-  const DropNote note = DropNote::unpack(word);
-  if (word == 0 || note.cause >= drop_causes) return std::nullopt;
-  std::atomic<std::uint64_t>& count = counter(edge.unpublished, static_cast<DropCause>(note.cause));
-  const std::uint64_t next = count.load() + 1;
-  if (note.count == DropNote::low(next, DropNote::count_bits)) count = next;
-  const bool is_newest = note.published == DropNote::low(published, DropNote::count_bits);
-  return is_newest ? std::optional(note) : std::nullopt;
-}
+std::optional<DropNote> settle_drop(EdgeWriterBlock& edge, std::uint64_t published);
 
 }  // namespace campipe

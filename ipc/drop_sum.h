@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <numeric>
 
-#include "ipc/rig_page.h"
+#include "ipc/drop_causes.h"
+#include "ipc/drop_counters.h"
 
 namespace campipe {
 
+// Of the causes that there are: what a process wrote behind them is not among the drops by cause, either.
 inline std::uint64_t sum(const DropCounters& counters) {
-  return std::accumulate(counters.begin(), counters.end(), std::uint64_t{0},
+  return std::accumulate(counters.begin(), counters.begin() + drop_causes, std::uint64_t{0},
                          [](std::uint64_t total, const auto& cause) { return total + cause.load(); });
 }
 

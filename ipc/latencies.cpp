@@ -1,5 +1,7 @@
 #include "ipc/latencies.h"
 
+#include "ipc/shared_block.h"
+
 namespace campipe {
 
 void pass_on(const Latencies& latencies, SharedBlock& block) {

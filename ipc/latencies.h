@@ -1,9 +1,10 @@
 #pragma once
 
 #include "ipc/histogram.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct SharedBlock;
 
 // Where an output's frames spent their time.
 struct Latencies {

@@ -7,11 +7,19 @@
 
 #include "core/error.h"
 #include "core/failpoint.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/drop_counters.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/shared_block.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::uint32_t page_magic = 0x3d676972;  // "rig=": grows with the layout
+constexpr std::uint32_t page_magic = 0x3e676972;  // "rig>": grows with the layout
 constexpr std::size_t first_block = 4096;
 
 // At the beginning of each page. The zero bytes of a new memfd are valid values of all that lies there.
@@ -81,40 +89,6 @@ RigSize size_in(const Mapping& shared) {
 }
 
 }  // namespace
-
-const char* name_of(WaitsFor what) {
-  switch (what) {
-    case WaitsFor::nothing:
-      return "nothing";
-    case WaitsFor::source:
-      return "source";
-    case WaitsFor::disk:
-      return "disk";
-    case WaitsFor::decoder:
-      return "decoder";
-    case WaitsFor::filter:
-      return "filter";
-    case WaitsFor::encoder:
-      return "encoder";
-  }
-  return "unknown";
-}
-
-const char* name_of(Correction kind) {
-  switch (kind) {
-    case Correction::missing:
-      return "missing";
-    case Correction::repeated:
-      return "repeated";
-    case Correction::backwards:
-      return "backwards";
-    case Correction::jumped:
-      return "jumped";
-    case Correction::stopped:
-      return "stopped";
-  }
-  return "";
-}
 
 RigPage RigPage::create(const RigSize& size, unsigned workers) {
   if (workers > max_workers) throw Error("a rig page for too many workers");
@@ -259,7 +233,7 @@ void RigPage::move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId t
   std::uint64_t ticks = after.clock.ticks;
   while (ticks < before.clock.ticks && !after.clock.ticks.compare_exchange_weak(ticks, before.clock.ticks)) {
   }
-  for (std::size_t cause = 0; cause < drop_causes; ++cause)
+  for (std::size_t cause = 0; cause < max_drop_causes; ++cause)
     after.clock.skipped[cause].fetch_add(before.clock.skipped[cause]);
   new (&before) NodeBlock();
 }
@@ -276,7 +250,7 @@ void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
   EncodeBlock& before = encode(encoded, from);
   EncodeBlock& after = encode(encoded, to);
   after.counters.add(before.counters);
-  for (std::size_t cause = 0; cause < drop_causes; ++cause) after.dropped[cause].fetch_add(before.dropped[cause]);
+  for (std::size_t cause = 0; cause < max_drop_causes; ++cause) after.dropped[cause].fetch_add(before.dropped[cause]);
   after.latency.add(before.latency.counts());
   after.filter.add(before.filter.counts());
   after.encode.add(before.encode.counts());
@@ -311,7 +285,8 @@ void RigPage::move_written(EdgeId edge, ProcessId from, ProcessId to) const {
   new (&after) EdgeWriterBlock();
   after.accusation = before.accusation.load();
   after.counters.add(before.counters);
-  for (std::size_t cause = 0; cause < drop_causes; ++cause) after.unpublished[cause] = before.unpublished[cause].load();
+  for (std::size_t cause = 0; cause < max_drop_causes; ++cause)
+    after.unpublished[cause] = before.unpublished[cause].load();
   after.newest_drop = before.newest_drop.load();
   new (&before) EdgeWriterBlock();
 }

@@ -6,7 +6,7 @@
 #include "app/config/reader.h"
 #include "app/config/remote_place.h"
 #include "core/gpu.h"
-#include "ipc/rig_page.h"
+#include "ipc/process_ids.h"
 #include "stages/filters/tile_parts.h"
 
 namespace campipe {

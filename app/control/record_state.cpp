@@ -7,6 +7,7 @@
 #include "app/control/stream_json.h"
 #include "core/error.h"
 #include "core/failpoint.h"
+#include "ipc/record_state.h"
 
 namespace campipe {
 namespace {

@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "ipc/rig_page.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
+
+struct RecordState;
 
 // Why a file is over.
 enum class FileEnd : std::uint32_t { none, segment, stream_changed, motion_over, stopped, error, interrupted };

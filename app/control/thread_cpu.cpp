@@ -13,6 +13,7 @@
 
 #include "app/control/thread_times.h"
 #include "core/clock.h"
+#include "ipc/thread_block.h"
 
 namespace campipe {
 namespace {

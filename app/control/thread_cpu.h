@@ -4,9 +4,9 @@
 // waits.
 #pragma once
 
-#include "ipc/rig_page.h"
-
 namespace campipe {
+
+struct ThreadBlock;
 
 // For as long as it lives, the CPU time of this thread counts for `block`. Construct it on that thread.
 class ThreadCpu {

@@ -12,7 +12,7 @@
 #include "app/control/signal_stack.h"
 #include "app/control/thread_cpu.h"
 #include "core/clock.h"
-#include "ipc/rig_page.h"
+#include "ipc/thread_block.h"
 
 namespace campipe {
 

@@ -13,6 +13,7 @@
 #include "app/link/link_thread.h"
 #include "app/link/transports.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

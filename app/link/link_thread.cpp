@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/name_lookup.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

@@ -11,9 +11,12 @@
 #include "app/link/peer_wire.h"
 #include "app/link/receiving_end.h"
 #include "app/link/sending_end.h"
-#include "ipc/rig_page.h"
+#include "ipc/link_counts.h"
 
 namespace campipe {
+
+enum class DropCause : std::uint8_t;
+struct LinkBlock;
 
 // Main thread, but for what run() does.
 class LinkThread {

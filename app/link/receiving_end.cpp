@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
 #include "ipc/ring_slots.h"
 
 namespace campipe {

@@ -19,7 +19,7 @@
 #include "app/link/ring_rate.h"
 #include "app/link/session.h"
 #include "app/link/stamp_offset.h"
-#include "ipc/drop_causes.h"
+#include "ipc/drop_counters.h"
 #include "ipc/frame_ring.h"
 #include "ipc/link_counts.h"
 #include "stages/decoders/slot_layout.h"

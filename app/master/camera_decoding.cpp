@@ -10,6 +10,8 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

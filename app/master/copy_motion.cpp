@@ -5,6 +5,8 @@
 
 #include "app/rings/source_times.h"
 #include "core/ffmpeg.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

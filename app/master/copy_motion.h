@@ -12,11 +12,12 @@
 #include "app/rings/motion_meter.h"
 #include "core/source_stream.h"
 #include "ipc/frame_ring.h"
-#include "ipc/rig_page.h"
 #include "stages/decoders/decoder.h"
 #include "stages/filters/chain.h"
 
 namespace campipe {
+
+class RigPage;
 
 class CopyMotion {
  public:

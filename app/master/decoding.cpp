@@ -5,6 +5,10 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {
@@ -16,7 +20,7 @@ constexpr std::int64_t stall = 500'000'000;        // ns, of a live source; what
 }  // namespace
 
 Decoding::Decoding(const DecodingStart& start, const RigPage& page, StopSignal& stop, FrameRings::OnRing on_ring)
-    : camera_(start, page, stop),
+    : camera_(start, page.decode(start.camera, start.process), page.edge_writer(start.edge, start.process), stop),
       rings_(camera_, std::move(on_ring)),
       clock_(camera_),
       motion_(camera_, page),

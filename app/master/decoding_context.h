@@ -9,22 +9,20 @@
 #include "app/master/decoding_start.h"
 #include "app/rings/group_clock.h"
 #include "app/rings/stop_signal.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct DecodeBlock;
+struct EdgeWriterBlock;
 
 // Thrown where decoding ends at once, since another master goes on with it (StopSignal::leave()). What is caught as an
 // error is something else.
 struct DecodingWasLeft {};
 
 struct DecodingContext {
-  DecodingContext(const DecodingStart& with, const RigPage& page, StopSignal& stop_signal)
-      : start(with),
-        decode(page.decode(with.camera, with.process)),
-        edge(page.edge_writer(with.edge, with.process)),
-        shown(with.shown),
-        shed(with.shed),
-        stop(stop_signal) {}
+  DecodingContext(const DecodingStart& with, DecodeBlock& decode_block, EdgeWriterBlock& edge_block,
+                  StopSignal& stop_signal)
+      : start(with), decode(decode_block), edge(edge_block), shown(with.shown), shed(with.shed), stop(stop_signal) {}
 
   [[nodiscard]] const std::string& name() const { return start.name; }
 

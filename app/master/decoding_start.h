@@ -12,7 +12,8 @@
 #include "app/control/camera_placement.h"
 #include "app/control/shed_step.h"
 #include "app/rings/copy_target.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
+#include "ipc/process_ids.h"
 #include "stages/decoders/decoder.h"
 
 namespace campipe {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/rings/source_times.h"
+#include "ipc/decode_blocks.h"
 
 namespace campipe {
 namespace {

@@ -5,6 +5,9 @@
 #include "app/master/ingest_refusal.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/drop_causes.h"
 #include "stages/decoders/clean_start.h"
 
 namespace campipe {

@@ -6,7 +6,9 @@
 
 #include "core/error.h"
 #include "core/failpoint.h"
+#include "ipc/drop_causes.h"
 #include "ipc/drop_note.h"
+#include "ipc/edge_blocks.h"
 #include "ipc/ring_checks.h"
 #include "ipc/ring_slots.h"
 

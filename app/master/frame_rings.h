@@ -21,6 +21,8 @@
 
 namespace campipe {
 
+enum class DropCause : std::uint8_t;
+
 class FrameRings {
  public:
   // A ring to read from, after all before it. `decoder`: for people, "h264" or "h264 (nvdec)".

@@ -17,7 +17,7 @@
 #include "app/placement/wanted_nodes.h"
 #include "core/error.h"
 #include "core/gpu.h"
-#include "ipc/rig_page.h"
+#include "ipc/process_ids.h"
 #include "stages/sources/source.h"
 
 namespace campipe {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/config/config.h"
-#include "ipc/rig_page.h"
+#include "ipc/process_ids.h"
 
 namespace campipe {
 

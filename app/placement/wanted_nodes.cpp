@@ -8,7 +8,7 @@
 #include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/gpu.h"
-#include "ipc/rig_page.h"
+#include "ipc/process_ids.h"
 
 namespace campipe {
 namespace {

@@ -5,6 +5,10 @@
 #include "app/control/thread_scope.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/publish_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 
 namespace campipe {
 namespace {

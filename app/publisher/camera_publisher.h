@@ -20,12 +20,14 @@
 #include "app/publisher/camera_recording.h"
 #include "app/rings/ring_queue.h"
 #include "core/packet.h"
+#include "ipc/ids.h"
 #include "ipc/packet_ring.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 
 class ThreadScope;
+struct PublishBlock;
+class RigPage;
 
 class CameraPublisher {
  public:

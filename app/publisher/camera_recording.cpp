@@ -6,6 +6,7 @@
 
 #include "app/control/thread_scope.h"
 #include "core/failpoint.h"
+#include "ipc/record_state.h"
 
 namespace campipe {
 namespace {
@@ -56,6 +57,8 @@ void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
   recording_.emplace(config_, state_, audio_, events_, run_);
   follow_fence();
 }
+
+bool CameraRecording::takes() const { return recording_ && state_.failed.load() == 0; }
 
 void CameraRecording::take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number,
                            const StreamParameters& stream) {

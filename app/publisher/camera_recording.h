@@ -12,11 +12,11 @@
 #include "app/publisher/recording/recording.h"
 #include "core/profile.h"
 #include "ipc/packet_ring.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 
 class ThreadScope;
+struct RecordState;
 
 class CameraRecording {
  public:
@@ -34,7 +34,7 @@ class CameraRecording {
   // thread's.
   void follow(PacketRingReader* reader, ThreadScope& scope);
   // Packets go into it.
-  [[nodiscard]] bool takes() const { return recording_ && state_.failed.load() == 0; }
+  [[nodiscard]] bool takes() const;
   // Takes the packet, and releases those that are in the file; releases it at once where none takes it.
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Everything taken so far goes into the file; then its packets are released.

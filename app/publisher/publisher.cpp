@@ -23,6 +23,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/utc_text.h"
+#include "ipc/counter_table.h"
+#include "ipc/publish_block.h"
 
 namespace campipe {
 namespace {

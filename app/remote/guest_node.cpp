@@ -6,6 +6,8 @@
 #include "app/remote/stage_links.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

@@ -10,9 +10,10 @@
 #include "app/control/link_messages.h"
 #include "app/link/link_thread.h"
 #include "app/worker/node.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 // Main thread, but for what Events say.
 class GuestNode {

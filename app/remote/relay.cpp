@@ -12,6 +12,7 @@
 #include "app/remote/relayed_node.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

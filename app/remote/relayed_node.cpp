@@ -4,6 +4,9 @@
 
 #include "app/remote/stage_links.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

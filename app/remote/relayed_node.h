@@ -9,9 +9,11 @@
 #include "app/link/link_thread.h"
 #include "app/remote/flight.h"
 #include "core/clock.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct EdgeWriterBlock;
+class RigPage;
 
 // Main thread, but for what Events say.
 class RelayedNode {

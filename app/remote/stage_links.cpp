@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ipc/motion_block.h"
+
 namespace campipe {
 
 void MotionMeter::take(const FrameMetadata& frame, std::int64_t pts) {

@@ -6,9 +6,10 @@
 #include <optional>
 
 #include "core/metadata_types.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct MotionBlock;
 
 class MotionMeter {
  public:

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ipc/rig_page.h"
+#include "app/rings/correction.h"
 
 namespace campipe {
 

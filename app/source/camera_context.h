@@ -11,10 +11,12 @@
 #include "app/rings/group_clock.h"
 #include "app/rings/stop_signal.h"
 #include "app/source/ingest_start.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
+
+struct SourceBlock;
 
 // The order to decode nothing any more: given by any thread, carried out by the camera's.
 class DecodingEnd {
@@ -38,12 +40,8 @@ class DecodingEnd {
 };
 
 struct CameraContext {
-  CameraContext(const IngestStart& with, const RigPage& page)
-      : start(with),
-        source(page.source(with.camera)),
-        group(with.group),
-        live(is_live(with.config.source.url)),
-        shown(with.shown) {}
+  CameraContext(const IngestStart& with, SourceBlock& block)
+      : start(with), source(block), group(with.group), live(is_live(with.config.source.url)), shown(with.shown) {}
 
   [[nodiscard]] const std::string& name() const { return start.config.name; }
 

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {
@@ -24,7 +26,7 @@ constexpr int most_empty_rounds = 2;
 }  // namespace
 
 Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
-    : camera_(start, page),
+    : camera_(start, page.source(start.camera)),
       page_(page),
       events_(events),
       source_(camera_),

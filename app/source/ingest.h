@@ -28,9 +28,10 @@
 #include "app/source/packet_router.h"
 #include "app/source/source_connection.h"
 #include "core/retry_wait.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 // Public functions: any thread.
 class Ingest {

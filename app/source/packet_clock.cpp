@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/log.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {

@@ -13,15 +13,18 @@
 
 #include "app/config/config.h"
 #include "app/rings/copy_target.h"
+#include "app/rings/correction.h"
 #include "app/rings/source_times.h"
 #include "app/rings/timeline.h"
 #include "app/source/source_clock.h"
 #include "core/packet.h"
 #include "core/source_stream.h"
+#include "ipc/ids.h"
 #include "ipc/packet_ring.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 class PacketCopies {
  public:

@@ -6,7 +6,9 @@
 
 #include "app/rings/source_times.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
 #include "ipc/packet_ring_capacity.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {

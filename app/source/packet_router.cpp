@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 

@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "app/rings/correction.h"
 #include "app/source/lag_history.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 

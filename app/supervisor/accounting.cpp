@@ -6,7 +6,15 @@
 #include "app/control/record_state.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/decode_blocks.h"
 #include "ipc/drop_sum.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {
@@ -126,6 +134,11 @@ void add(FrameCounts& counts, const FrameCounts& before) {
 }
 
 }  // namespace
+
+std::uint64_t FrameCounts::dropped_for(DropCause cause) const {
+  const auto found = dropped.find(name_of(cause));
+  return found == dropped.end() ? 0 : found->second;
+}
 
 FrameCounts count(const Camera& camera, const Output& output, const RigPage& page) {
   FrameCounts counts;

@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "app/supervisor/camera.h"
+#include "ipc/counters.h"
+#include "ipc/drop_counters.h"
 #include "ipc/latencies.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 struct FrameCounts {
   std::uint64_t decoded = 0;
@@ -26,10 +29,7 @@ struct FrameCounts {
   std::uint64_t recorded = 0;
   std::uint64_t unrecorded = 0;  // should be in a file, and never will be
 
-  [[nodiscard]] std::uint64_t dropped_for(DropCause cause) const {
-    const auto found = dropped.find(name_of(cause));
-    return found == dropped.end() ? 0 : found->second;
-  }
+  [[nodiscard]] std::uint64_t dropped_for(DropCause cause) const;
 };
 
 // As MotionBlock's.
@@ -94,7 +94,7 @@ void settle(const Camera& camera, const RigPage& page, DropCause cause);
 
 // What was dropped behind the source's edge on the way to an encoded output, by cause. Only when nothing is in flight
 // there.
-using DropsByCause = std::array<std::uint64_t, drop_causes>;
+using DropsByCause = std::array<std::uint64_t, max_drop_causes>;
 DropsByCause dropped_behind_source(const Camera& camera, const Output& output, const RigPage& page);
 void replace_dropped(DropCounters& counters, const DropsByCause& drops);
 

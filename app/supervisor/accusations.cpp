@@ -4,6 +4,12 @@
 
 #include <algorithm>
 
+#include "ipc/decode_blocks.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/source_blocks.h"
+
 namespace campipe {
 namespace {
 

@@ -9,6 +9,7 @@
 #include "app/supervisor/crash_attribution.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
+#include "ipc/accusation.h"
 
 namespace campipe {
 

@@ -12,6 +12,8 @@
 #include "app/supervisor/source_waits.h"
 #include "core/gpu.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
+#include "ipc/node_block.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {

@@ -22,10 +22,12 @@
 #include "core/clock.h"
 #include "core/line_limit.h"
 #include "core/packet.h"
+#include "ipc/counters.h"
 #include "ipc/frame_ring.h"
 #include "ipc/hand_over.h"
+#include "ipc/ids.h"
 #include "ipc/packet_ring.h"
-#include "ipc/rig_page.h"
+#include "ipc/process_ids.h"
 
 namespace campipe {
 

@@ -7,6 +7,7 @@
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/remote_stages.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
 
 namespace campipe {
 namespace {

@@ -11,6 +11,9 @@
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/drop_causes.h"
+#include "ipc/shared_block.h"
 
 namespace campipe {
 namespace {

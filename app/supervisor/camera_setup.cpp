@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "app/config/serves.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/node_block.h"
 #include "stages/sources/source.h"
 
 namespace campipe {

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "app/supervisor/processes.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {

@@ -10,9 +10,11 @@
 
 #include "app/supervisor/camera.h"
 #include "app/supervisor/process.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
+struct ThreadBlock;
 
 struct CameraThread {
   Output& output;  // whose it is: but for those in the publisher the camera's own stream

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "app/supervisor/camera.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
+#include "ipc/rig_size.h"
 
 namespace campipe {
 

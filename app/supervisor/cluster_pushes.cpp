@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "ipc/publish_block.h"
+#include "ipc/shared_block.h"
+
 namespace campipe {
 namespace {
 

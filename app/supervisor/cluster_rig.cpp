@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/own_folders.h"
+#include "ipc/publish_block.h"
 
 namespace campipe {
 namespace {

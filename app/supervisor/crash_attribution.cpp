@@ -7,6 +7,7 @@
 #include "app/placement/quarantine.h"
 #include "app/supervisor/camera_threads.h"
 #include "core/log.h"
+#include "ipc/publish_block.h"
 
 namespace campipe {
 namespace {

@@ -11,6 +11,8 @@
 
 namespace campipe {
 
+struct ThreadBlock;
+
 class CrashAttribution {
  public:
   CrashAttribution(RigState& rig, Processes& processes, CameraLifecycle& lifecycle)

@@ -7,6 +7,8 @@
 #include "app/placement/rig_needs.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
+#include "ipc/node_block.h"
 
 namespace campipe {
 namespace {

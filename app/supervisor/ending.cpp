@@ -6,6 +6,7 @@
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/supervisor.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
 #include "stages/sources/source_end.h"
 
 namespace campipe {

@@ -2,6 +2,9 @@
 
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

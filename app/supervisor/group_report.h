@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/supervisor/cameras.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 // Of a camera's own stream; null for one that is in no group.
 nlohmann::json group_report(const Camera& camera, const Cameras& cameras, const RigPage& page);

@@ -7,6 +7,7 @@
 #include "app/supervisor/remote_stages.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

@@ -10,6 +10,7 @@
 #include "app/control/link_keys.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/link_counts.h"
 
 namespace campipe {
 namespace {

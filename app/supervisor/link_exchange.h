@@ -16,6 +16,8 @@
 
 namespace campipe {
 
+struct LinkCounts;
+
 class LinkExchange {
  public:
   LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control);

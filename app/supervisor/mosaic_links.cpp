@@ -8,6 +8,7 @@
 #include "app/placement/mosaic_plan.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

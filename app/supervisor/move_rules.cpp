@@ -8,6 +8,7 @@
 
 #include "app/placement/stand_ins.h"
 #include "core/gpu.h"
+#include "ipc/node_block.h"
 
 namespace campipe {
 namespace {

@@ -9,6 +9,8 @@
 #include "app/supervisor/move_rules.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/node_block.h"
 
 namespace campipe {
 namespace {

@@ -7,6 +7,8 @@
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/camera_parts.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
 
 namespace campipe {
 namespace {

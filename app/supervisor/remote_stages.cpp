@@ -4,6 +4,7 @@
 
 #include "app/config/remote_place.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {

@@ -11,6 +11,9 @@
 #include "app/supervisor/group_report.h"
 #include "core/error.h"
 #include "core/utc_text.h"
+#include "ipc/counter_table.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 
 namespace campipe {
 namespace {

@@ -10,9 +10,10 @@
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/cameras.h"
 #include "ipc/latencies.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 struct WorkerReport {
   unsigned index = 0;

@@ -10,6 +10,8 @@
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
+#include "ipc/drop_causes.h"
+#include "ipc/rig_page.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {

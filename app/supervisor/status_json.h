@@ -15,9 +15,10 @@
 #include "app/supervisor/report.h"
 #include "app/supervisor/status_graph.h"
 #include "core/clock.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 struct ProcessStatus {
   std::string role;

@@ -12,6 +12,8 @@
 #include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
+#include "ipc/publish_block.h"
+#include "ipc/shared_block.h"
 #include "stages/sources/source_end.h"
 
 namespace campipe {

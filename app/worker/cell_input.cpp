@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/utc_text.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

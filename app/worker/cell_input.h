@@ -12,10 +12,12 @@
 #include "app/worker/frame_path.h"
 #include "app/worker/node_input.h"
 #include "app/worker/output_filters.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 #include "stages/compose/canvas.h"
 
 namespace campipe {
+
+class RigPage;
 
 // Used by the node's thread. What it is given outlives it.
 class CellInput {

@@ -7,6 +7,10 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/node_block.h"
+#include "ipc/rig_page.h"
 #include "stages/compose/compositor.h"
 #include "stages/compose/gpu_compositor.h"
 

@@ -22,10 +22,13 @@
 #include "app/worker/cell_input.h"
 #include "app/worker/node_input.h"
 #include "app/worker/output_events.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 #include "stages/compose/canvas.h"
 
 namespace campipe {
+
+class RigPage;
+struct TickClock;
 
 class ComposeInput final : public NodeInput {
  public:
@@ -65,8 +68,8 @@ class ComposeInput final : public NodeInput {
   };
   // What the next tick is, and how many before it it is too late for.
   struct Due {
-    std::uint64_t tick = 0;
-    DropCause cause = DropCause::queue_full;  // of those before it
+    std::uint64_t tick;
+    DropCause cause;  // of those before it
   };
   using Draw = std::function<FrameRef(std::span<const CellContent>)>;
 

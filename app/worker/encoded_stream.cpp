@@ -8,6 +8,10 @@
 #include "app/control/thread_scope.h"
 #include "core/clock.h"
 #include "core/failpoint.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 
 namespace campipe {
 namespace {

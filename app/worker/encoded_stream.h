@@ -14,11 +14,13 @@
 #include "app/worker/packet_output.h"
 #include "core/frame.h"
 #include "core/profile.h"
-#include "ipc/rig_page.h"
 #include "stages/encoders/encoder.h"
 #include "stages/encoders/key_frame_grid.h"
 
 namespace campipe {
+
+struct EncodeBlock;
+class RigPage;
 
 // Where the key frames of an output lie; nothing: the encoder counts frames.
 std::optional<KeyFrameGrid> key_frame_grid(const ResolvedOutput& config);

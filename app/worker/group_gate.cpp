@@ -6,6 +6,9 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
 
 namespace campipe {
 namespace {

@@ -23,9 +23,11 @@
 #include "core/frame.h"
 #include "core/line_limit.h"
 #include "ipc/group_page.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+enum class DropCause : std::uint8_t;
+struct EncodeBlock;
 
 // Used by the node's thread. What it is given outlives it.
 class GroupGate {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
 
 namespace campipe {
 namespace {

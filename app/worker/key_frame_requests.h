@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "ipc/rig_page.h"
+#include "ipc/audience.h"
 
 namespace campipe {
 

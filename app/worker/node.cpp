@@ -7,6 +7,8 @@
 #include "app/worker/join_input.h"
 #include "app/worker/ring_input.h"
 #include "core/failpoint.h"
+#include "ipc/node_block.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

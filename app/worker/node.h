@@ -20,11 +20,12 @@
 #include "app/worker/ring_output.h"
 #include "app/worker/takes_over.h"
 #include "ipc/hand_over.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 
 class ThreadScope;
+struct NodeBlock;
+class RigPage;
 
 class Node final : private FrameTaker {
  public:

@@ -16,9 +16,9 @@
 #include "app/worker/rate_limit.h"
 #include "core/clock.h"
 #include "core/profile.h"
+#include "ipc/drop_counters.h"
 #include "ipc/frame_ring.h"
 #include "ipc/hand_over.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 

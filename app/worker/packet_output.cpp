@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "ipc/accusation.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
 
 namespace campipe {
 namespace {

@@ -15,9 +15,10 @@
 #include "app/worker/output_events.h"
 #include "core/packet.h"
 #include "ipc/packet_ring.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct EncodeBlock;
 
 // Used by one thread. What it is given outlives it.
 class PacketOutput {

@@ -8,6 +8,10 @@
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/counter_table.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

@@ -5,6 +5,8 @@
 #include "core/clock.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

@@ -8,9 +8,12 @@
 #include "app/rings/ring_queue.h"
 #include "app/worker/node_input.h"
 #include "app/worker/ring_output.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 
 namespace campipe {
+
+struct EdgeReaderBlock;
+class RigPage;
 
 class RingInput final : public NodeInput {
  public:

@@ -6,6 +6,9 @@
 #include "app/config/limited_rate.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 #include "ipc/ring_slots.h"
 #include "stages/filters/tile_parts.h"
 

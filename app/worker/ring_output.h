@@ -17,10 +17,13 @@
 #include "app/control/messages.h"
 #include "app/worker/node_output.h"
 #include "ipc/frame_ring.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 #include "stages/decoders/slot_layout.h"
 
 namespace campipe {
+
+struct EdgeWriterBlock;
+class RigPage;
 
 // How a node treats those who wait for what it makes.
 struct ReaderQueue {

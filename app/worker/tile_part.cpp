@@ -5,6 +5,8 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {
@@ -49,6 +51,8 @@ void TilePart::sign() {
   signed_at_ = Clock::now();
   late_ = false;
 }
+
+void TilePart::accuse_writer() { accuse(edge_.accusation, Accused::other_end); }
 
 void TilePart::set_heed(FrameRingReader::Heed heed) {
   heed_ = heed;

@@ -16,9 +16,12 @@
 #include "app/worker/node_input.h"
 #include "app/worker/ring_output.h"
 #include "core/clock.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 
 namespace campipe {
+
+struct EdgeReaderBlock;
+class RigPage;
 
 class TilePart {
  public:
@@ -33,7 +36,7 @@ class TilePart {
 
   [[nodiscard]] EdgeId edge() const { return id_; }
   [[nodiscard]] RingQueue<InputRing>& rings() { return rings_; }
-  void accuse_writer() { accuse(edge_.accusation, Accused::other_end); }
+  void accuse_writer();
 
   // Whether its writer is to wait for this reader.
   void set_heed(FrameRingReader::Heed heed);

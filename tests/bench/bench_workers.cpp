@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/cuda.h"
 #include "core/error.h"
+#include "ipc/edge_blocks.h"
 #include "stages/filters/filter.h"
 
 namespace campipe {

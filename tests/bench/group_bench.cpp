@@ -28,6 +28,8 @@
 #include "app/worker/group_gate.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "ipc/counter_table.h"
+#include "ipc/encode_block.h"
 
 extern char** environ;
 

@@ -18,8 +18,13 @@
 #include <set>
 
 #include "core/error.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/publish_block.h"
 #include "ipc/rig_page.h"
 #include "ipc/shared_memory.h"
+#include "ipc/source_blocks.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"

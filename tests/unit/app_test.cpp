@@ -13,6 +13,10 @@
 #include "core/error.h"
 #include "core/text_columns.h"
 #include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "tests/unit/camera_test_support.h"
 
 namespace campipe {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "ipc/edge_blocks.h"
 #include "ipc/rig_page.h"
 #include "tests/unit/ring_test_support.h"
 

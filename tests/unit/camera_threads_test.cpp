@@ -8,6 +8,11 @@
 
 #include "app/control/thread_scope.h"
 #include "app/supervisor/cameras.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "tests/unit/camera_test_support.h"
 #include "tests/unit/ring_test_support.h"
 

@@ -1,6 +1,5 @@
 // The table of counters: what it says of each, how counts add up, and that the table in docs/operations.md is made of
 // it.
-#include "ipc/counters.h"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +15,14 @@
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
+#include "ipc/counter_table.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "tests/paths.h"
 #include "tests/unit/camera_test_support.h"
 
@@ -50,7 +57,7 @@ std::string row_of(const CounterInfo& info) {
          info.meaning + " |\n";
 }
 
-// The page with the table below its heading as ipc/counters.h has it.
+// The page with the table below its heading as ipc/counter_table.h has it.
 std::string with_described_table(const std::string& text) {
   std::istringstream lines(text);
   std::string made;

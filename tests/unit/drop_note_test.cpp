@@ -1,5 +1,8 @@
 // Drops are counted once, whatever dies between the note and the count.
 #include "ipc/drop_note.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 
 #include <gtest/gtest.h>
 

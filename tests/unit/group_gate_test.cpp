@@ -18,6 +18,9 @@
 #include "app/master/set_numbering.h"
 #include "app/rings/group_clock.h"
 #include "core/clock.h"
+#include "ipc/counter_table.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
 
 namespace campipe {
 namespace {

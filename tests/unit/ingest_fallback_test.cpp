@@ -8,7 +8,10 @@
 #include <filesystem>
 
 #include "core/test_pattern.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/edge_blocks.h"
 #include "ipc/frame_ring_layout.h"
+#include "ipc/rig_page.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
 #include "tests/unit/whole_ingest.h"

@@ -12,6 +12,7 @@
 
 #include "core/test_pattern.h"
 #include "ipc/frame_ring_layout.h"
+#include "ipc/rig_page.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
 #include "tests/unit/whole_ingest.h"

@@ -10,6 +10,9 @@
 #include <set>
 #include <thread>
 
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {

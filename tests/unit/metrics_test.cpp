@@ -13,6 +13,8 @@
 #include "app/control/json_fields.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 #include "tests/paths.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/some_cluster.h"

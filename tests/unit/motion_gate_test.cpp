@@ -8,6 +8,7 @@
 
 #include "app/rings/motion_meter.h"
 #include "core/metadata_types.h"
+#include "ipc/motion_block.h"
 
 namespace campipe {
 namespace {

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "ipc/drop_causes.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {

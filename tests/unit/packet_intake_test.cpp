@@ -16,6 +16,10 @@
 #include "app/source/packet_clock.h"
 #include "app/source/source_connection.h"
 #include "core/test_pattern.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
 #include "tests/unit/temporary_folder.h"
@@ -64,7 +68,7 @@ class SourceHalf {
   // `told_size`: of its frames, beforehand; 0: none; not given: the right one.
   SourceHalf(const fs::path& file, std::size_t capacity, std::optional<int> told_size = {})
       : page_(RigPage::create(1)),
-        context_(start_of(file), page_),
+        context_(start_of(file), page_.source(CameraId(0))),
         ring_(PacketRingMemory::create(capacity, 1, 0)),
         told_size_(told_size) {
     thread_ = std::jthread([this] { run(); });

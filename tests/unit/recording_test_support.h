@@ -16,6 +16,7 @@
 
 #include "app/publisher/recording/recording.h"
 #include "core/clock.h"
+#include "ipc/publish_block.h"
 #include "ipc/rig_page.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,5 +1,12 @@
 // The rig's page and its histograms: what one process counts another reads, and quantiles are right within 5 %.
 #include "ipc/rig_page.h"
+#include "ipc/counter_table.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/encode_block.h"
+#include "ipc/node_block.h"
+#include "ipc/publish_block.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -18,6 +25,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "ipc/shared_block.h"
+#include "ipc/source_blocks.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "app/worker/output_events.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/rig_page.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {

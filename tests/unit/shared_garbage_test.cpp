@@ -14,6 +14,7 @@
 #include "core/metadata_types.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/packet_ring.h"
+#include "ipc/publish_block.h"
 #include "ipc/replay_reader.h"
 #include "ipc/rig_page.h"
 #include "ipc/ring_checks.h"

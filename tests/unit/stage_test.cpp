@@ -10,6 +10,10 @@
 #include <thread>
 
 #include "app/worker/node.h"
+#include "ipc/drop_causes.h"
+#include "ipc/encode_block.h"
+#include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 #include "stages/encoders/key_frame_grid.h"
 #include "tests/unit/ring_test_support.h"
 

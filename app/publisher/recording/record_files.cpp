@@ -5,6 +5,7 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "ipc/record_state.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {

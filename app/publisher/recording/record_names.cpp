@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "app/publisher/recording/record_index.h"
+#include "ipc/record_state.h"
 
 namespace campipe {
 namespace {

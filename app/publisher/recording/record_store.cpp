@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ipc/record_state.h"
+
 namespace campipe {
 
 RecordStore::RecordStore(RecordState& state, const AudioFeed& audio, const MotionGate* motion)

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "ipc/record_state.h"
 
 namespace campipe {
 namespace {

@@ -12,6 +12,8 @@
 #include "app/publisher/server/rtsp/local_pair.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/publish_block.h"
+#include "ipc/rig_page.h"
 
 namespace campipe {
 namespace {

@@ -24,9 +24,11 @@
 #include "app/publisher/server/served_tls.h"
 #include "core/clock.h"
 #include "core/name_lookup.h"
-#include "ipc/rig_page.h"
+#include "ipc/ids.h"
 
 namespace campipe {
+
+class RigPage;
 
 class Servers {
  public:

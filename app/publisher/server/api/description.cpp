@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "app/publisher/server/page.h"
-#include "ipc/counters.h"
+#include "ipc/counter_table.h"
 
 namespace campipe {
 namespace {

@@ -1,5 +1,5 @@
-// The API's description, as GET openapi.json answers it: openapi.json, and the counters of ipc/counters.h below its
-// `Camera`.
+// The API's description, as GET openapi.json answers it: openapi.json, and the counters of ipc/counter_table.h below
+// its `Camera`.
 #pragma once
 
 #include <string>

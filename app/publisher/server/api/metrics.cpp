@@ -4,6 +4,8 @@
 
 #include "app/publisher/server/api/request.h"
 #include "app/publisher/server/http/rules.h"
+#include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 
 namespace campipe {
 namespace {

@@ -13,10 +13,12 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/stream.h"
+#include "ipc/ids.h"
 #include "ipc/latencies.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
+
+class RigPage;
 
 // One output of a camera.
 struct StreamMetrics {

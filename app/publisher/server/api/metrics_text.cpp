@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "app/publisher/server/api/metrics.h"
-#include "ipc/counters.h"
+#include "ipc/counter_table.h"
 
 namespace campipe {
 namespace {
