@@ -64,12 +64,13 @@ TEST_P(GroupMemberKilled, TheOthersGoOnAndActAlike) {
   const auto other = start(1);
   for (const int count : {1, 2, 20}) {
     const auto mortal = start(mortal_member, kill_at(point, count));
+    const CpuWaits waits = waits_of({one.get(), other.get()});
     const auto died = mortal->wait_gone();
     ASSERT_TRUE(died && mortal->was_killed()) << "before count " << count;
     page_->remove(mortal_member);
     ASSERT_TRUE(go_on({one.get(), other.get()}, 30));
-    EXPECT_LE(longest_gap(one->journal(), *died), go_on_ns);
-    EXPECT_LE(longest_gap(other->journal(), *died), go_on_ns);
+    EXPECT_LE(longest_gap(one->journal(), *died), go_on_ns(waits));
+    EXPECT_LE(longest_gap(other->journal(), *died), go_on_ns(waits));
     expect_sound(mortal->journal(), false, "the killed member");
     collect(*mortal);
   }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "tests/faults/ring_peer.h"
+#include "tests/unit/cpu_waits.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
@@ -46,17 +48,21 @@ class Peer {
     if (!status_) kill();
   }
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] Channel& channel() { return channel_; }
   [[nodiscard]] const Journal& journal() const {
     return *std::launder(reinterpret_cast<const Journal*>(mapping_.bytes().data()));
   }
   [[nodiscard]] std::uint64_t delivered() const { return journal().count.load(); }
 
-  // Waits until the process is gone, and reaps it. Returns when that was seen, in monotonic ns; nothing: it still runs.
-  std::optional<std::int64_t> wait_gone(Clock::duration time = seconds(20)) {
+  // Waits until the process is gone; the kernel still knows what it has waited for.
+  [[nodiscard]] bool ends(Clock::duration time = seconds(60)) const {
     pollfd readable{pidfd_.get(), POLLIN, 0};
-    const auto ms = std::chrono::duration_cast<milliseconds>(time).count();
-    if (::poll(&readable, 1, static_cast<int>(ms)) != 1) return std::nullopt;
+    return ::poll(&readable, 1, static_cast<int>(std::chrono::duration_cast<milliseconds>(time).count())) == 1;
+  }
+  // Waits until the process is gone, and reaps it. Returns when that was seen, in monotonic ns; nothing: it still runs.
+  std::optional<std::int64_t> wait_gone(Clock::duration time = seconds(60)) {
+    if (!ends(time)) return std::nullopt;
     const std::int64_t seen = now_ns();
     reap();
     return seen;
@@ -75,7 +81,7 @@ class Peer {
 
   // The next message, waiting for it.
   std::optional<Message> receive() {
-    const Deadline deadline = after(seconds(20));
+    const Deadline deadline = after(seconds(60));
     while (Clock::now() < deadline && !channel_.closed()) {
       if (auto message = channel_.receive()) return message;
       pollfd readable{channel_.fd(), POLLIN, 0};
@@ -127,8 +133,17 @@ class Peer {
   std::optional<int> status_;
 };
 
-// Survivors must go on within this, from when the death was seen.
-inline constexpr std::int64_t go_on_ns = 250'000'000;
+// Survivors must go on within this, from when the death was seen; with what they and the test wait for a CPU.
+inline constexpr std::chrono::nanoseconds go_on = milliseconds(250);
+
+inline std::int64_t go_on_ns(const CpuWaits& waits) { return (go_on + waits.so_far()).count(); }
+
+// Of the test and those peers.
+inline CpuWaits waits_of(std::initializer_list<const Peer*> peers) {
+  std::vector<pid_t> processes{::getpid()};
+  for (const Peer* peer : peers) processes.push_back(peer->pid());
+  return CpuWaits(std::move(processes));
+}
 
 // The longest time after `since` in which nothing was delivered, up to the newest delivery.
 inline std::int64_t longest_gap(const Journal& journal, std::int64_t since) {

@@ -22,7 +22,7 @@ namespace campipe::test {
 
 using Arguments = std::vector<std::string>;
 
-inline constexpr auto patience = seconds(20);
+inline constexpr auto patience = seconds(50);
 
 inline unsigned number_of(const std::string& text) { return static_cast<unsigned>(std::stoul(text)); }
 

@@ -32,7 +32,7 @@ std::span<std::uint8_t> FakeLinkEnd::place(LinkWire::Peer /*peer*/, LinkWire::By
 }
 
 std::unique_ptr<FakeLinkEnd> fake_link_end(const std::string& address, link::End as) {
-  for (const Deadline deadline = after(seconds(10)); Clock::now() < deadline;) {
+  for (const Deadline deadline = after(seconds(50)); Clock::now() < deadline;) {
     auto end = std::make_unique<FakeLinkEnd>(connecting_wire(address));
     end->send(link::Hello{.end = as, .name = link_name});
     if (end->receive_a<link::Hello>(milliseconds(100))) return end;

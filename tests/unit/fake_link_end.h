@@ -23,7 +23,7 @@ class FakeLinkEnd final : private LinkWire::Inbox {
   std::optional<link::Message> receive(std::chrono::milliseconds patience);
   // Leaves others out.
   template <typename Type>
-  std::optional<Type> receive_a(std::chrono::milliseconds patience = std::chrono::seconds(5)) {
+  std::optional<Type> receive_a(std::chrono::milliseconds patience = std::chrono::seconds(30)) {
     const Deadline deadline = Clock::now() + patience;
     while (Clock::now() < deadline) {
       const auto message = receive(std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()));

@@ -24,11 +24,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 inline Deadline after(Clock::duration time) { return Clock::now() + time; }
+// For a call that must not wait for its deadline: its test would not end in time.
+inline constexpr auto for_ever = std::chrono::hours(1);
 inline bool never() { return false; }
 
 // Looks again and again until `condition` holds. False: it did not within `patience`.
 template <typename Condition>
-bool eventually(Condition condition, Clock::duration patience = seconds(10)) {
+bool eventually(Condition condition, Clock::duration patience = seconds(50)) {
   const Deadline deadline = after(patience);
   while (!condition()) {
     if (Clock::now() >= deadline) return false;
