@@ -135,7 +135,7 @@ TEST(AddedFilter, ItsDataComeOutWithThePacketOfTheFrame) {
     ASSERT_EQ(writer.publish(slot->index, record_of(number)), FrameRingWriter::Published::yes);
     writer.unpin(slot->index);
     FrameRingReader::Lease lease;
-    ASSERT_EQ(reader.next(lease, test::after(test::seconds(1))), FrameRingReader::Next::frame);
+    ASSERT_EQ(reader.next(lease, test::after(test::seconds(30))), FrameRingReader::Next::frame);
     encoder->encode(chain.process(lease.frame, lease.times.pts), lease.times, push);
   }
   encoder->flush(push);

@@ -103,7 +103,7 @@ TEST_F(BarrierTest, EveryPhaseMeetsThreads) {
       for (std::uint32_t phase = 0; phase < phases; ++phase) {
         reached[member].store(phase + 1);
         barrier_.arrive(member, phase);
-        ASSERT_EQ(barrier_.wait(phase, after(seconds(20))), 0U);
+        ASSERT_EQ(barrier_.wait(phase, after(seconds(50))), 0U);
         for (const auto& other : reached) ASSERT_GE(other.load(), phase + 1) << "somebody was left behind";
       }
     });
@@ -115,7 +115,7 @@ TEST_F(BarrierTest, ATakenOutMemberWakesTheWaiting) {
   barrier_.add(1);
   barrier_.arrive(0, 0);
   std::jthread supervisor([&] { barrier_.remove(1); });
-  EXPECT_EQ(barrier_.wait(0, after(seconds(20))), 0U);
+  EXPECT_EQ(barrier_.wait(0, after(seconds(50))), 0U);
 }
 
 // In a child: no assertion and no return into the test.
@@ -124,7 +124,7 @@ int take_part(const Barrier& given, std::atomic<std::uint64_t>& sum, unsigned me
   for (std::uint32_t phase = 0; phase < phases; ++phase) {
     sum.fetch_add(1);
     barrier.arrive(member, phase);
-    if (barrier.wait(phase, after(seconds(20))) != 0) return 1;
+    if (barrier.wait(phase, after(seconds(50))) != 0) return 1;
     if (sum.load() < std::uint64_t{phase + 1} * 4) return 2;
   }
   return 0;

@@ -114,7 +114,7 @@ class Bench {
       }
       seen.claimed_before = before.contains(seen.picture.slot);
       ASSERT_EQ(writer_->publish(seen.picture.slot, seen.picture.record), FrameRingWriter::Published::yes);
-      ASSERT_EQ(reader_->next(seen.lease, Clock::now() + std::chrono::seconds(5)), FrameRingReader::Next::frame);
+      ASSERT_EQ(reader_->next(seen.lease, Clock::now() + std::chrono::seconds(30)), FrameRingReader::Next::frame);
       seen.slot = readable_->pixels(seen.picture.slot).data();
       look(seen);
     }

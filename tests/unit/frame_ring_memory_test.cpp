@@ -179,7 +179,7 @@ TEST(FrameRingMemory, APictureIsReadWhereItWasWritten) {
   ASSERT_EQ(writer.publish(slot->index, record_of(1)), FrameRingWriter::Published::yes);
 
   FrameRingReader::Lease lease;
-  ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);
+  ASSERT_EQ(reader.next(lease, after(seconds(30))), Next::frame);
   const auto offset_read = lease.frame.view.data[0] - mapping->pixels(0).data();
   const auto offset_written = slot->pixels.data() - ring->pixels(0).data();
   EXPECT_EQ(offset_read, offset_written);
@@ -233,7 +233,7 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   ASSERT_EQ(writer.publish(slot->index, sent), FrameRingWriter::Published::yes);
 
   FrameRingReader::Lease lease;
-  ASSERT_EQ(reader.next(lease, after(seconds(1))), Next::frame);
+  ASSERT_EQ(reader.next(lease, after(seconds(30))), Next::frame);
   const FrameView& view = lease.frame.view;
   EXPECT_EQ(view.format, sent.format);
   EXPECT_EQ(view.stride, sent.stride);

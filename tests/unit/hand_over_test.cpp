@@ -110,7 +110,7 @@ TEST_F(HandOverTest, AWaitEndsWithTheDecision) {
   ASSERT_TRUE(other_->get_ready(2));
   const auto owner_after = [&](const auto& decide) {
     std::atomic<Owner> owner = Owner::undecided;
-    std::jthread waits([&] { owner = other_->wait_for_owner(2, Clock::now() + std::chrono::seconds(20)); });
+    std::jthread waits([&] { owner = other_->wait_for_owner(2, Clock::now() + std::chrono::seconds(50)); });
     decide();
     waits.join();
     return owner.load();

@@ -14,6 +14,7 @@
 #include "ipc/frame_ring_layout.h"
 #include "ipc/rig_page.h"
 #include "tests/integration/clips.h"
+#include "tests/unit/cpu_waits.h"
 #include "tests/unit/ring_test_support.h"
 #include "tests/unit/whole_ingest.h"
 
@@ -399,10 +400,10 @@ TEST_F(IngestReconnect, MotionThatIsTooSlowHoldsUpNoCopy) {
   copy_with_motion();
   plan_decoders({{.work = std::chrono::milliseconds(120)}});
   plans_ = {{.file = make({.name = "a.mp4", .frames = 350}), .packets = 350, .in_time = true}, {}};
-  const auto begin = Clock::now();
+  const test::Stopwatch watch;
   test::WholeIngest ingest(start_, decoding_, page_, events());
-  ASSERT_TRUE(test::eventually([&] { return copied() == 350; }, test::seconds(60)));
-  EXPECT_LT(Clock::now() - begin, test::seconds(14 + 6));
+  ASSERT_TRUE(test::eventually([&] { return copied() == 350; }, test::seconds(120)));
+  EXPECT_LT(watch.elapsed(), test::seconds(14 + 6));
   EXPECT_LT(page_.source(CameraId(0)).health.largest_lag, 6 * one_second);
   EXPECT_EQ(decoders_, 1U);
 }
@@ -502,7 +503,7 @@ TEST_F(IngestReconnect, DoesNotHammerACameraThatWantsAnotherPassword) {
 }
 
 TEST_F(IngestReconnect, EndsAtOnceWhileItWaits) {
-  start_.config.retry_interval = start_.config.retry_max = std::chrono::seconds(60);
+  start_.config.retry_interval = start_.config.retry_max = std::chrono::hours(1);
   plans_ = {{}};
   test::WholeIngest ingest(start_, decoding_, page_, events());
   ASSERT_TRUE(test::eventually([&] {
@@ -510,7 +511,7 @@ TEST_F(IngestReconnect, EndsAtOnceWhileItWaits) {
     return !states_.empty();
   }));
   ingest.stop();
-  EXPECT_TRUE(test::eventually([&] { return over_.load(); }, test::seconds(5)));
+  EXPECT_TRUE(test::eventually([&] { return over_.load(); }));
   EXPECT_EQ(failure_, "");
 }
 

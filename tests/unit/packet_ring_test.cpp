@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -13,6 +14,7 @@
 #include "core/error.h"
 #include "core/metadata_types.h"
 #include "ipc/packet_ring_layout.h"
+#include "tests/unit/cpu_waits.h"
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
@@ -89,7 +91,7 @@ TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
   sent.metadata.set(MotionScore{0.5F, 0.25F, 0.125F});
   ASSERT_TRUE(writer_.push(sent, Clock::now(), never));
   Received got;
-  ASSERT_EQ(reading.next(got.packet, got.number, after(seconds(1))), Next::packet);
+  ASSERT_EQ(reading.next(got.packet, got.number, after(seconds(30))), Next::packet);
   EXPECT_EQ(got.number, 1U);
   EXPECT_EQ(got.packet.dts, -5);
   EXPECT_TRUE(got.packet.key);
@@ -225,26 +227,30 @@ TEST_F(PacketRing, AnInterruptedPushEnds) {
   ASSERT_TRUE(push(5'000));
   ASSERT_TRUE(push(5'000));
   const auto bytes = content_of(3, 10);
-  const auto begin = Clock::now();
   int asked = 0;
-  EXPECT_FALSE(writer_.push(packet_of(3, bytes), begin + seconds(20), [&] { return ++asked == 2; }));
-  EXPECT_LT(Clock::now() - begin, seconds(5));
+  EXPECT_FALSE(writer_.push(packet_of(3, bytes), after(for_ever), [&] { return ++asked == 2; }));
 }
 
 // Each round would take 100 ms if nobody woke the writer.
 TEST_F(PacketRing, TheWriterIsWokenWhenThereIsRoom) {
   auto reading = reader();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(push(3'000));
-  const auto begin = Clock::now();
   constexpr std::size_t rounds = 20;
-  for (std::size_t round = 1; round <= rounds; ++round) {
-    std::jthread taker([&] {
-      EXPECT_TRUE(eventually([&] { return reading.writer_waits(); }));
+  std::atomic<std::size_t> round{0};
+  const std::jthread taker([&](const std::stop_token& stop) {
+    std::size_t taken = 0;
+    while (eventually([&] { return stop.stop_requested() || (taken < round && reading.writer_waits()); })) {
+      if (stop.stop_requested()) return;
+      taken = round;
       reading.release_through(read(reading).number);
-    });
-    ASSERT_TRUE(push(3'000 - round, after(seconds(10)))) << "it fits where the oldest was";
+    }
+  });
+  const Stopwatch watch;
+  while (round < rounds) {
+    const std::size_t size = 3'000 - ++round;
+    ASSERT_TRUE(push(size, after(for_ever))) << "it fits where the oldest was";
   }
-  EXPECT_LT(Clock::now() - begin, rounds * milliseconds(60));
+  EXPECT_LT(watch.elapsed(), rounds * milliseconds(60));
 }
 
 TEST_F(PacketRing, ReadersDeadlinePassesAndAPacketWakesIt) {
@@ -371,10 +377,8 @@ TEST_F(PacketRing, TheWriterWaitsUntilAllHasBeenTaken) {
   reading.set_taken(read(reading).number);
   EXPECT_FALSE(writer_.wait_until_taken(after(milliseconds(20)), never));
   EXPECT_FALSE(writer_.wait_until_taken(after(seconds(10)), [] { return true; })) << "interrupted";
-  const auto begin = Clock::now();
   std::jthread other([&] { reading.set_taken(read(reading).number); });
-  EXPECT_TRUE(writer_.wait_until_taken(after(seconds(10)), never));
-  EXPECT_LT(Clock::now() - begin, seconds(5));
+  EXPECT_TRUE(writer_.wait_until_taken(after(for_ever), never));
 }
 
 TEST_F(LargePacketRing, WhatHasBeenTakenCountsFromItsBase) {
@@ -404,7 +408,7 @@ TEST_F(PacketRing, ANoteOfTheReadersComesBackWhole) {
   });
   std::int64_t newest = 7;
   int whole = 0;
-  for (const Deadline end = after(seconds(10)); whole < 10'000 && Clock::now() < end;) {
+  for (const Deadline end = after(seconds(50)); whole < 10'000 && Clock::now() < end;) {
     const auto note = writer_.note(1);
     if (!note) continue;
     ++whole;

@@ -21,7 +21,7 @@ class RetiredRing : public testing::Test {
     reserve_seat(memory, 0);
     reader_->attach(false, 4);
     EXPECT_TRUE(write_frame(*writer, 1));
-    EXPECT_EQ(reader_->next(lease_, after(seconds(1))), FrameRingReader::Next::frame);
+    EXPECT_EQ(reader_->next(lease_, after(seconds(30))), FrameRingReader::Next::frame);
     writer->close();
     ring_ = writer;
     retired_.add(std::move(writer), since_);

@@ -49,8 +49,8 @@ class Master {
   }
 
   void publish(int number) {
-    ASSERT_TRUE(writer_->wait_for_reader(after(5s), test::never));
-    ASSERT_TRUE(writer_->wait_for_room(after(5s), test::never));
+    ASSERT_TRUE(writer_->wait_for_reader(after(30s), test::never));
+    ASSERT_TRUE(writer_->wait_for_room(after(30s), test::never));
     std::optional<FrameRingWriter::Slot> slot;
     ASSERT_TRUE(eventually([&] { return (slot = writer_->claim()).has_value(); }));
     std::ranges::fill(slot->pixels.first(luma_), static_cast<std::uint8_t>(40 + number));
