@@ -49,9 +49,7 @@ TEST_F(PushPermits, SendNothingWithoutAPermit) {
   EXPECT_EQ(open, 1U);
   ASSERT_TRUE(eventually([&] { return pusher.counts().sent > 10; }));
   until = 0;
-  const auto ended = Clock::now();
   ASSERT_TRUE(eventually([&] { return open == 0; }));
-  EXPECT_LT(Clock::now() - ended, 2s) << "a loaded machine's; it looks each 100 ms";
   const std::uint64_t sent = pusher.counts().sent;
   ASSERT_TRUE(states_.wait(PushState::failed));
   EXPECT_THAT(states_.told().back().reason, HasSubstr("it may not push now"));
@@ -71,15 +69,15 @@ TEST_F(PushPermits, CutOffWhatWaitsForTheTarget) {
   ASSERT_EQ(::listen(silent.get(), 1), 0);
   std::atomic<std::int64_t> until{INT64_MAX};
   std::atomic<std::uint32_t> open{0};
-  Pusher pusher({url_of("rtsp", test::port_of(silent.get()), "/dock")}, states_.handler(), soon, {&until, &open});
+  PushPatience patience = soon;
+  patience.call = 1h;  // whoever waited for it would not end in time
+  Pusher pusher({url_of("rtsp", test::port_of(silent.get()), "/dock")}, states_.handler(), patience, {&until, &open});
   Camera camera(pusher, clip);
   pollfd connected{silent.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&connected, 1, 40'000), 1);
   ASSERT_EQ(open, 1U);
   until = 0;
-  const auto ended = Clock::now();
-  ASSERT_TRUE(eventually([&] { return open == 0; }));
-  EXPECT_LT(Clock::now() - ended, 5s) << "its patience is 20 s";
+  EXPECT_TRUE(eventually([&] { return open == 0; }));
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ using testing::Not;
 
 // Tries again soon; the test's peers answer at once or not at all.
 constexpr PushPatience soon{.call = 20s, .first_wait = 100ms, .longest_wait = 200ms};
+// Whoever waited for its call would not end in time.
+constexpr PushPatience endless{.call = 1h, .first_wait = 100ms, .longest_wait = 200ms};
 
 std::string url_of(const std::string& scheme, int port, const std::string& rest) {
   return scheme + "://127.0.0.1:" + std::to_string(port) + rest;
@@ -221,7 +223,7 @@ TEST_F(Pushers, EndSoonThoughTheTargetStoppedReading) {
   const Clip clip = heavy_clip();
   const int port = test::free_port();
   Program receiver(test::rtsp_receiver(port, file("out.mkv")));
-  auto pusher = std::make_unique<Pusher>(PushUrl{url_of("rtsp", port, "/dock")}, states_.handler(), soon);
+  auto pusher = std::make_unique<Pusher>(PushUrl{url_of("rtsp", port, "/dock")}, states_.handler(), endless);
   std::int64_t number = 0;
   offer_heavy(*pusher, clip, 1, number);
   ASSERT_TRUE(states_.wait(PushState::connected));
@@ -230,9 +232,7 @@ TEST_F(Pushers, EndSoonThoughTheTargetStoppedReading) {
     offer_heavy(*pusher, clip, 20, number);
     return pusher->counts().dropped > 100;
   }));
-  const auto begin = Clock::now();
   pusher.reset();
-  EXPECT_LT(Clock::now() - begin, 5s);  // the call's own patience is 20 s
   EXPECT_EQ(states_.told().back().state, PushState::connected) << "that it was told to end is no failure";
 }
 
@@ -242,14 +242,12 @@ TEST_F(Pushers, EndSoonWhileConnecting) {
   for (const std::string& url : {url_of("rtsp", silent.port(), "/dock"), url_of("rtmp", silent.port(), "/live/dock"),
                                  url_of("srt", test::free_port(SOCK_DGRAM), ""), std::string("rtsp://192.0.2.1/x")}) {
     const int connections = silent.connections();
-    auto pusher = std::make_unique<Pusher>(PushUrl{url}, states_.handler(), soon);
+    auto pusher = std::make_unique<Pusher>(PushUrl{url}, states_.handler(), endless);
     pusher->offer(clip.packets[0].view(), clip.stream);
     if (url.find(":" + std::to_string(silent.port())) != std::string::npos) {
       ASSERT_TRUE(eventually([&] { return silent.connections() > connections; }));
     }
-    const auto begin = Clock::now();
     pusher.reset();
-    EXPECT_LT(Clock::now() - begin, 5s) << url;
   }
 }
 
@@ -267,12 +265,10 @@ TEST_F(Pushers, WaitLongerEachTimeForATargetThatSaysNothing) {
 
 TEST_F(Pushers, EndSoonThoughNoServerKnowsTheName) {
   const Clip clip = make_clip(1);
-  auto pusher = std::make_unique<Pusher>(PushUrl{"rtsp://camera.invalid/dock"}, states_.handler(), soon);
+  auto pusher = std::make_unique<Pusher>(PushUrl{"rtsp://camera.invalid/dock"}, states_.handler(), endless);
   pusher->offer(clip.packets[0].view(), clip.stream);
   ASSERT_TRUE(eventually([] { return asked.load(); }));
-  const auto begin = Clock::now();
   pusher.reset();
-  EXPECT_LT(Clock::now() - begin, 5s);
   EXPECT_THAT(states_.told(), IsEmpty());
   nobody_answers.count_down();
 }
