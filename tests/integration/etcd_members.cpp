@@ -72,6 +72,14 @@ EtcdServers EtcdMembers::start_hidden(int member) {
   return {{url(port)}, options_.client_tls};
 }
 
+std::vector<pid_t> EtcdMembers::pids() const {
+  std::vector<pid_t> pids;
+  for (const Member& member : members_) {
+    if (member.program) pids.push_back(member.program->pid());
+  }
+  return pids;
+}
+
 void EtcdMembers::forget(int member) const { std::filesystem::remove_all(data_of(member)); }
 
 void EtcdMembers::start_at(int member, int client_port) {

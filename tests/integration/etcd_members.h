@@ -2,6 +2,8 @@
 // and started again. Their data and logs lie in a folder that goes with it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +45,8 @@ class EtcdMembers {
   void start(int member);  // after kill(), with its data
   // After kill(): with its data, but at a port of its own, so that nobody finds it who knows only servers().
   EtcdServers start_hidden(int member);
-  void forget(int member) const;  // after kill(): its data
+  [[nodiscard]] std::vector<pid_t> pids() const;  // of those that run
+  void forget(int member) const;                  // after kill(): its data
   void stop(int member) const { members_.at(static_cast<std::size_t>(member)).program->signal(SIGSTOP); }
   void resume(int member) const { members_.at(static_cast<std::size_t>(member)).program->signal(SIGCONT); }
 
@@ -71,7 +74,7 @@ class EtcdMembers {
 
 // Waits for a condition, for at most `longest`.
 template <typename Condition>
-bool wait_for(const Condition& condition, std::chrono::milliseconds longest = std::chrono::seconds(20)) {
+bool wait_for(const Condition& condition, std::chrono::milliseconds longest = std::chrono::seconds(60)) {
   const Deadline until = Clock::now() + longest;
   while (!condition()) {
     if (Clock::now() > until) return false;

@@ -8,6 +8,7 @@
 
 #include "app/cluster/etcd_mirror.h"
 #include "tests/integration/etcd_members.h"
+#include "tests/unit/cpu_waits.h"
 
 namespace campipe {
 namespace {
@@ -31,7 +32,7 @@ class Follower {
       : watch_({std::move(servers), "rig/", silence, answer}) {}
 
   // Waits until the mirror's value is this one; empty: there is no such key.
-  [[nodiscard]] bool sees(const std::string& key, const std::string& value, std::chrono::milliseconds patience = 20s) {
+  [[nodiscard]] bool sees(const std::string& key, const std::string& value, std::chrono::milliseconds patience = 60s) {
     const Deadline until = Clock::now() + patience;
     for (;;) {
       for (const EtcdNews& news : watch_.take()) mirror_.apply(news);
@@ -64,7 +65,7 @@ TEST_F(EtcdWatchTest, GivesEverythingAndThenEachChange) {
   ASSERT_TRUE(follower.sees("rig/a", "1"));
   ASSERT_TRUE(wait_for([&] { return follower.watch().counts().streams == 1; }));
   write(client, "rig/b", "2");
-  ASSERT_TRUE(follower.sees("rig/b", "2", 5s));
+  ASSERT_TRUE(follower.sees("rig/b", "2"));
   ASSERT_TRUE(client.txn({{}, {EtcdOperation::erase("rig/a"), EtcdOperation::put("rig/b", "3")}}));
   ASSERT_TRUE(follower.sees("rig/a", ""));
   EXPECT_EQ(follower.mirror().find("rig/b")->value, "3") << "what was changed in one step is seen in one step";
@@ -121,7 +122,7 @@ TEST_F(EtcdWatchTest, FollowersShareTheirCanaries) {
     return all;
   };
   const auto begun = Clock::now();
-  ASSERT_TRUE(wait_for([&] { return written() >= 8; }, 30s));
+  ASSERT_TRUE(wait_for([&] { return written() >= 8; }));
   // Each for itself would have written as many in the first half second.
   EXPECT_GT(Clock::now() - begun, 1s);
   for (const auto& follower : followers) EXPECT_EQ(follower->watch().counts().streams, 1U);
@@ -190,11 +191,15 @@ TEST_F(EtcdWatchTest, ReadsAnewWhereTheStoreWentBack) {
 TEST_F(EtcdWatchTest, EndsAtOnceWhereNobodyAnswers) {
   test::Server silent(test::stay_silent);
   const EtcdServers servers{{"http://127.0.0.1:" + std::to_string(silent.port())}};
-  auto watch = std::make_unique<EtcdWatch>(EtcdWatch::Options{servers, "rig/"});
-  ASSERT_TRUE(wait_for([&] { return silent.connections() > 0; }));
-  const auto begun = Clock::now();
-  watch.reset();
-  EXPECT_LT(Clock::now() - begun, 1s);
+  const auto end = [&] {
+    const int before = silent.connections();
+    auto watch = std::make_unique<EtcdWatch>(EtcdWatch::Options{servers, "rig/"});
+    EXPECT_TRUE(wait_for([&] { return silent.connections() > before; }));
+    const auto begun = Clock::now();
+    watch.reset();
+    return Clock::now() - begun;
+  };
+  EXPECT_LT(test::quickest(end), 1s) << "a request has two seconds";
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
   [[nodiscard]] bool ended() const;
   // Its exit status, when it has ended by itself.
