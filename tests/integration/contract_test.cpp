@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/file.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -66,15 +67,15 @@ class WholeRig {
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
       throw system_error("cannot lock " + lock.string(), errno);
     ::setenv("LD_LIBRARY_PATH", fs::path(fake_nvml_library).parent_path().c_str(), 1);  // an invented machine's GPUs
-    // For four seconds the worker takes none of 25 frames a second: `busy` is overloaded. While the GPU is away no
-    // process can use it, and to find out takes its time.
+    // A move takes three seconds, and is in more than one status. For four seconds the worker takes none of 25 frames a
+    // second: `busy` is overloaded. While the GPU is away no process can use it, and to find out takes its time.
     const std::string gpu = to_string(pretended_gpu(0));
     const std::string while_away = "throw" + away().string();
     run_ = std::make_unique<RigRun>(
-        yaml(),
-        RigOptions{.failpoints = "stage.frame@busy:30=wait4,worker.beginning@" + gpu + ":1+=" + while_away +
-                                 ",probe.checking@" + gpu + ":1+=wait2,probe.checking@" + gpu + ":1+=" + while_away,
-                   .pretended_gpus = 1});
+        yaml(), RigOptions{.failpoints = "hand_over.getting_ready=wait3,stage.frame@busy:30=wait4,worker.beginning@" +
+                                         gpu + ":1+=" + while_away + ",probe.checking@" + gpu +
+                                         ":1+=wait2,probe.checking@" + gpu + ":1+=" + while_away,
+                           .pretended_gpus = 1});
   }
 
   void lose_the_gpu() const {
@@ -175,7 +176,8 @@ class Contract : public testing::Test {
   void see_a_move();
   void watch();
   json see_newest_status();
-  void lose_the_gpu();
+  void see_a_restart();
+  void see_a_lost_gpu();
   bool has_seen_all_but(const Names& others);
   void end();
   [[nodiscard]] Names lacking() const;
@@ -206,9 +208,9 @@ void Contract::see_a_move() {
     }
     EXPECT_EQ(reply.status, 200) << reply.body;
   });
-  EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }, std::chrono::seconds(10)));
+  EXPECT_TRUE(eventually([&] { return spare().contains("moves_to"); }));
   moves.join();
-  EXPECT_TRUE(eventually([&] { return spare().contains("moved"); }, std::chrono::seconds(10)));
+  EXPECT_TRUE(eventually([&] { return spare().contains("moved"); }));
   api_->call("POST", "/cameras/{name}/move", "spare", to(3 - there));
 }
 
@@ -257,25 +259,40 @@ json Contract::see_newest_status() {
   return status;
 }
 
-// Its worker waits for its restart for moments only, of which the statuses of each second may have none.
-void Contract::lose_the_gpu() {
-  const auto has_seen = [&](const char* what) { return api_->seen().contains(what); };
-  const char* const waits = "Status.processes.restarts_in_s";
-  for (int i = 0; i < 4 && !has_seen(waits); ++i) {
-    if (i > 0) {
-      rig_.find_the_gpu();
-      EXPECT_TRUE(eventually([&] {
+// A worker dies until a status, made each second, has its wait for a restart: that is longer each time.
+void Contract::see_a_restart() {
+  const auto seen = [&] {
+    see_newest_status();
+    return api_->seen().contains("Status.processes.restarts_in_s");
+  };
+  pid_t worker = -1;
+  EXPECT_TRUE(eventually([&] {
+    const std::optional<pid_t> now = rig_.run().find("worker 1");
+    if (now && *now != worker) ::kill(worker = *now, SIGKILL);
+    return seen();
+  })) << rig_.run().log();
+}
+
+// It goes away and comes back until statuses have had each of its states, of which some last for moments.
+void Contract::see_a_lost_gpu() {
+  const std::string states = "Status.lost_gpus.state=";
+  bool is_away = false;
+  EXPECT_TRUE(eventually(
+      [&] {
         const json status = see_newest_status();
-        return status.contains("cameras") && !status.contains("lost_gpus");
-      })) << rig_.run().log();
-    }
-    rig_.lose_the_gpu();
-    eventually([&] {
-      const json status = see_newest_status();
-      const json gpus = status.value("lost_gpus", json::array());
-      return has_seen(waits) || (!gpus.empty() && gpus[0].at("state") == "gone");
-    });
-  }
+        const json gpus = status.value("lost_gpus", json::array());
+        const std::string state = gpus.empty() ? "here" : gpus[0].at("state").get<std::string>();
+        const Names& seen = api_->seen();
+        if (std::ranges::all_of(std::array{"suspected", "gone", "returning"},
+                                [&](const char* each) { return seen.contains(states + each); }))
+          return true;
+        if (state == "here" && !std::exchange(is_away, true)) rig_.lose_the_gpu();
+        if (state == "gone" && std::exchange(is_away, false)) rig_.find_the_gpu();
+        return false;
+      },
+      long_time))
+      << rig_.run().log();
+  rig_.find_the_gpu();
 }
 
 // True: nothing is lacking but `others`. The rig makes a status each second, so it is not asked all the time.
@@ -303,7 +320,8 @@ void Contract::end() {
   ::kill(worker, SIGSTOP);
   rig_.run().signal(SIGINT);
   const bool seen =
-      eventually([&] { return see_newest_status().value("state", "running") != "running"; }, std::chrono::seconds(4));
+      eventually([&] { return see_newest_status().value("state", "running") != "running" || !rig_.run().running(); }) &&
+      rig_.run().running();
   ::kill(worker, SIGCONT);
   EXPECT_TRUE(seen) << rig_.run().log();
   EXPECT_EQ(rig_.run().wait(), 3) << rig_.run().log();  // a camera failed, and a recording was paused
@@ -312,12 +330,10 @@ void Contract::end() {
 TEST_F(Contract, WhatIsDocumentedIsMadeAndWhatIsMadeIsDocumented) {
   make_changes();
   watch();
-  lose_the_gpu();
+  see_a_restart();
+  see_a_lost_gpu();
   const Names only_at_the_end{"Status.state=draining"};
-  eventually([&] {
-    if (api_->seen().contains("Status.lost_gpus.state=gone")) rig_.find_the_gpu();
-    return has_seen_all_but(only_at_the_end) || !rig_.run().running();
-  });
+  eventually([&] { return has_seen_all_but(only_at_the_end) || !rig_.run().running(); });
   Names reported;
   see_report(rig_.run().report(), "", "", reported);
   end();
