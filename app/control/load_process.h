@@ -10,6 +10,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,7 +29,7 @@ struct LoadJob {
   bool keep = false;  // keep_changes(); else load_config_with()
 };
 
-inline constexpr auto longest_load_step = std::chrono::seconds(8);
+inline constexpr auto longest_load_step = std::chrono::seconds(8);  // without what it waits for a CPU
 
 class LoadProcess {
  public:
@@ -50,10 +51,12 @@ class LoadProcess {
   void on(const messages::LoadsNext& next) { step_ = next.step; }
   void on(messages::Loaded& done) { loaded_ = std::move(done.config); }
   void give_up(const std::string& how);
+  [[nodiscard]] bool is_late();
 
   ChildProcess process_;
   LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
   Clock::time_point deadline_ = Clock::now() + longest_load_step;
+  std::int64_t excused_ = 0;  // of its waits for a CPU, ns: those before the deadline was set
   std::optional<LoadedConfig> loaded_;
   std::optional<ExitInfo> exit_;
   std::string how_;  // it failed; empty: it was not given up
