@@ -26,8 +26,9 @@
 #include "app/config/yaml.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
-#include "app/control/json_fields.h"
 #include "app/control/load_process.h"
+#include "app/control/message_dispatch.h"
+#include "app/control/messages/links_found.h"
 #include "app/control/rig_signals.h"
 #include "app/link/link_check.h"
 #include "app/link/link_process.h"
@@ -160,7 +161,7 @@ void show_devices(bool as_json) {
   const campipe::messages::LinksFound links = campipe::check_links();
   if (as_json) {
     nlohmann::json all = nlohmann::json::parse(campipe::describe_devices_json(devices));
-    all["links"] = campipe::write_json(links);
+    all["links"] = campipe::write_message(links);
     std::cout << all.dump(2) << '\n';
   } else {
     std::cout << campipe::describe_devices(devices) << "links: " << campipe::describe(links) << '\n';

@@ -19,7 +19,9 @@
 #include "app/cluster/cluster_writer.h"
 #include "app/cluster/rig_keeper.h"
 #include "app/control/child.h"
-#include "app/control/cluster_messages.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/requests.h"
 #include "core/log.h"
 #include "core/printable.h"
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/cluster/cluster_access.h"
+#include "app/control/messages/answer.h"
 
 namespace campipe {
 namespace {

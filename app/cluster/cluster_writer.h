@@ -10,9 +10,12 @@
 
 #include "app/cluster/cluster_requests.h"
 #include "app/cluster/etcd_client.h"
-#include "app/control/requests.h"
 
 namespace campipe {
+
+namespace messages {
+struct Answer;
+}  // namespace messages
 
 class ClusterWriter {
  public:

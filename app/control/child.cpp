@@ -15,6 +15,16 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/parts.h"
+#include "app/control/messages/setup.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/control/thread_cpu.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
@@ -80,6 +90,8 @@ Child::Child() {
   pin();
 }
 
+Child::~Child() = default;
+
 bool Child::started_by_supervisor() { return is_seqpacket(child_channel_fd); }
 
 void Child::receive_setup() {
@@ -87,11 +99,11 @@ void Child::receive_setup() {
   while (Clock::now() < deadline && !channel_.closed()) {
     if (auto message = channel_.receive()) {
       if (message->type != messages::Setup::type) throw Error("the supervisor did not begin with 'setup'");
-      setup_ = read_message<messages::Setup>(*message);
-      process_ = setup_.process;
+      setup_ = std::make_unique<messages::Setup>(read_message<messages::Setup>(*message));
+      process_ = setup_->process;
       page_ =
           std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0]), std::move(message->fds[1]), process_));
-      init_logging(setup_.role, setup_.log_level);
+      init_logging(setup_->role, setup_->log_level);
       return;
     }
     pollfd readable{channel_.fd(), POLLIN, 0};
@@ -101,11 +113,11 @@ void Child::receive_setup() {
 }
 
 void Child::pin() {
-  prefer_memory_of(setup_.numa_node);
-  if (setup_.cpus.empty()) return;
+  prefer_memory_of(setup_->numa_node);
+  if (setup_->cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const unsigned cpu : setup_.cpus) CPU_SET(cpu, &set);
+  for (const unsigned cpu : setup_->cpus) CPU_SET(cpu, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0) {
     spdlog::warn("cannot run on the CPUs chosen for this process: {}", std::strerror(errno));
   }
@@ -180,7 +192,7 @@ void Child::abandon(const Role& role) {
 
 int Child::run(const Role& role) {
   try {
-    failpoint("child.starting", setup_.role);
+    failpoint("child.starting", setup_->role);
     return run_loop(role);
   } catch (const std::exception& error) {
     fail_process(error.what());

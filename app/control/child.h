@@ -21,6 +21,10 @@
 
 namespace campipe {
 
+namespace messages {
+struct Setup;
+}  // namespace messages
+
 inline constexpr int child_channel_fd = 3;
 inline constexpr auto beat_interval = std::chrono::milliseconds(100);
 
@@ -38,6 +42,7 @@ class Child {
   static bool started_by_supervisor();
   // Takes descriptor 3 and waits for the supervisor's first message, `setup`. Throws Error when it does not come.
   Child();
+  ~Child();
 
   // Until on_tick() ends it, or the time given to an abandoned process is over. Returns the exit status.
   int run(const Role& role);
@@ -45,7 +50,7 @@ class Child {
   // can neither be sent nor kept ends the process.
   template <typename M>
   void send(const M& message, const std::vector<int>& fds = {}) {
-    send(M::type, write_json(message), fds);
+    send(M::type, write_message(message), fds);
   }
   // This process is at the end of a phase of the barrier.
   void arrive(std::uint32_t phase);
@@ -55,7 +60,7 @@ class Child {
   void beat() const;
 
   [[nodiscard]] const RigPage& page() const { return *page_; }
-  [[nodiscard]] const messages::Setup& setup() const { return setup_; }
+  [[nodiscard]] const messages::Setup& setup() const { return *setup_; }
   // True from the moment on_abandoned() is called. Any thread.
   [[nodiscard]] bool abandoned() const { return abandoned_.load(); }
 
@@ -75,7 +80,7 @@ class Child {
   Outbox outbox_{channel_};
   UniqueFd signals_;
   UniqueFd wakeups_;
-  messages::Setup setup_;
+  std::unique_ptr<messages::Setup> setup_;
   ProcessId process_;
   std::unique_ptr<RigPage> page_;
   std::atomic<bool> abandoned_{false};

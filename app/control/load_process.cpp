@@ -5,7 +5,8 @@
 
 #include <utility>
 
-#include "app/control/load_messages.h"
+#include "app/control/message_dispatch.h"
+#include "app/control/messages/load.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -57,6 +58,10 @@ bool LoadProcess::gone() {
   if (!exit_) exit_ = process_.reap();
   return exit_.has_value();
 }
+
+void LoadProcess::on(const messages::LoadsNext& next) { step_ = next.step; }
+
+void LoadProcess::on(messages::Loaded& done) { loaded_ = std::move(done.config); }
 
 // On a busy machine a step takes longer, and nothing hangs.
 bool LoadProcess::is_late() {

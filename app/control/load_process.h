@@ -17,11 +17,16 @@
 #include <vector>
 
 #include "app/config/changes.h"
+#include "app/config/loaded_json.h"
 #include "app/control/child_process.h"
-#include "app/control/load_messages.h"
 #include "app/control/rig_signals.h"
 
 namespace campipe {
+
+namespace messages {
+struct Loaded;
+struct LoadsNext;
+}  // namespace messages
 
 struct LoadJob {
   std::filesystem::path file;
@@ -48,8 +53,8 @@ class LoadProcess {
 
  private:
   void read_messages();
-  void on(const messages::LoadsNext& next) { step_ = next.step; }
-  void on(messages::Loaded& done) { loaded_ = std::move(done.config); }
+  void on(const messages::LoadsNext& next);
+  void on(messages::Loaded& done);
   void give_up(const std::string& how);
   [[nodiscard]] bool is_late();
 

@@ -1,12 +1,13 @@
-// From messages as the channel has them (ipc/channel.h) to structs (app/control/messages.h), and back.
+// From messages as the channel has them (ipc/channel.h) to structs (app/control/messages/parts.h), and back.
 #pragma once
 
-#include <fmt/format.h>
-
+#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
+#include <type_traits>
+#include <vector>
 
-#include "app/control/messages.h"
+#include "app/control/messages/parts.h"
+#include "core/error.h"
 #include "ipc/channel.h"
 
 namespace campipe {
@@ -23,28 +24,21 @@ constexpr messages::DescriptorCount descriptors_of() {
 }
 
 // Throws BadMessage. What was left out for want of descriptors in this process (message.incomplete) is not the sender's
-// fault.
+// fault. For each message of a list there is one in a file (app/control/messages/json.h).
 template <typename M>
-M read_message(Message& message) {
-  constexpr messages::DescriptorCount expected = descriptors_of<M>();
-  const std::size_t count = message.fds.size();
-  if (!message.incomplete && (count < expected.least || count > expected.most)) {
-    throw BadMessage(fmt::format("'{}' with {} descriptors", message.type, count));
-  }
-  M read;
-  try {
-    read_json(message.body, read);
-  } catch (const BadJson& error) {
-    throw BadMessage(fmt::format("'{}': {}", message.type, error.what()));
-  }
-  return read;
-}
+M read_message(Message& message);
+// Likewise.
+template <typename M>
+nlohmann::json write_message(const M& message);
 
 // Waits at most a second for a slow receiver, then throws Error. `fds` stay the caller's. False: the other end is gone.
 template <typename M>
 bool send(Channel& channel, const M& message, const std::vector<int>& fds = {}) {
-  return channel.send(std::string(M::type), write_json(message), fds);
+  return channel.send(std::string(M::type), write_message(message), fds);
 }
+
+// Throws BadMessage.
+[[noreturn]] void refuse_unknown(const Message& message);
 
 // Reads `message` as the one of the list that has its type, and calls `receive` with it, and with the descriptors where
 // it has any. Throws BadMessage.
@@ -61,7 +55,7 @@ void dispatch(MessageList<M...>, Message& message, const Receive& receive) {
     return true;
   };
   const bool known = (take(std::type_identity<M>()) || ...);
-  if (!known) throw BadMessage(fmt::format("'{}', which is not for this process", message.type));
+  if (!known) refuse_unknown(message);
 }
 
 }  // namespace campipe

@@ -1,4 +1,4 @@
-// The JSON of streams' parameters: in messages (app/control/messages.h), and by itself for who has none.
+// The JSON of streams' parameters: in messages (app/control/messages/packet_rings.h), and by itself for who has none.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "app/control/child.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/link_process.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/run.h"
 #include "app/control/ring_descriptors.h"
 #include "app/link/link_thread.h"
 #include "app/link/transports.h"

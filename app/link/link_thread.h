@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "app/control/link_messages.h"
+#include "app/control/messages/links.h"
 #include "app/link/peer_wire.h"
 #include "app/link/receiving_end.h"
 #include "app/link/sending_end.h"

@@ -2,6 +2,8 @@
 
 #include "app/control/link_keys.h"
 #include "app/control/message_dispatch.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/links_found.h"
 #include "app/link/ucx_found.h"
 
 namespace campipe {

@@ -3,10 +3,14 @@
 
 #include <optional>
 
-#include "app/control/link_messages.h"
 #include "app/link/zeromq_wire.h"
 
 namespace campipe {
+
+namespace messages {
+struct LinkIdentity;
+struct LinkTransports;
+}  // namespace messages
 
 // The best first.
 messages::LinkTransports usable_transports();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/control/links_found.h"
+#include "app/control/messages/links_found.h"
 
 namespace campipe {
 

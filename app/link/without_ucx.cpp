@@ -1,4 +1,5 @@
 // In place of app/link/ucx_wire.cpp and ucx_found.cpp, in a build without UCX.
+#include "app/control/messages/links_found.h"
 #include "app/link/ucx_found.h"
 #include "app/link/ucx_wire.h"
 #include "core/error.h"

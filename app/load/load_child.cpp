@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "app/control/child.h"
-#include "app/control/load_messages.h"
 #include "app/control/load_process.h"
+#include "app/control/messages/load.h"
 #include "core/error.h"
 #include "core/log.h"
 

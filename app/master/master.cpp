@@ -8,6 +8,12 @@
 
 #include "app/control/child.h"
 #include "app/control/gpu_loss.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/setup.h"
+#include "app/control/messages/to_master.h"
 #include "app/control/ring_descriptors.h"
 #include "app/master/camera_decoding.h"
 #include "app/rings/known_groups.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "app/control/links_found.h"
+#include "app/control/messages/links_found.h"
 #include "app/placement/link_choice.h"
 
 namespace campipe {

@@ -11,7 +11,7 @@
 
 #include "app/config/config.h"
 #include "app/control/child_process.h"
-#include "app/control/message_dispatch.h"
+#include "app/control/messages/parts.h"
 #include "core/clock.h"
 #include "core/frame.h"
 

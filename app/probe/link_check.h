@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/control/child_process.h"
-#include "app/control/links_found.h"
+#include "app/control/messages/links_found.h"
 #include "core/clock.h"
 
 namespace campipe {

@@ -12,6 +12,7 @@
 
 #include "app/control/child_environment.h"
 #include "app/control/child_process.h"
+#include "app/control/message_dispatch.h"
 #include "app/control/rig_signals.h"
 #include "app/placement/devices.h"
 #include "app/placement/plan.h"

@@ -1,4 +1,4 @@
-// Between the supervisor, the probe of the GPUs and its helper: messages as in app/control/messages.h.
+// Between the supervisor, the probe of the GPUs and its helper: messages (app/control/messages/parts.h).
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "app/control/message_dispatch.h"
+#include "app/control/messages/parts.h"
 #include "app/placement/devices.h"
+#include "core/frame.h"
+#include "core/gpu.h"
 
-namespace campipe {
-
-template <>
-struct JsonOf<Devices> {
-  static nlohmann::json write(const Devices& devices) { return to_json(devices); }
-  static Devices read(const nlohmann::json& from) { return devices_from_json(from); }
-};
-
-namespace messages {
+namespace campipe::messages {
 
 // A part of what there is.
 struct FoundDevices {
@@ -49,5 +43,4 @@ struct SharedRead {
   static void fields(auto& m, auto&& f) { f("problem", m.problem), f("in_place", m.in_place), f("copied", m.copied); }
 };
 
-}  // namespace messages
-}  // namespace campipe
+}  // namespace campipe::messages

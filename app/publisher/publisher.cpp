@@ -15,6 +15,14 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/requests.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/setup.h"
+#include "app/control/messages/shared_links.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/publisher/camera_publisher.h"
 #include "app/publisher/clock_jumps.h"
 #include "app/publisher/events_file.h"

@@ -6,7 +6,13 @@
 #include <utility>
 
 #include "app/control/child.h"
-#include "app/control/remote_messages.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/remote.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/setup.h"
 #include "app/link/transports.h"
 #include "app/remote/guest_node.h"
 #include "app/rings/retired_rings.h"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "app/control/messages/links.h"
+#include "app/control/messages/run_node.h"
 #include "app/control/ring_descriptors.h"
 #include "app/remote/stage_links.h"
 #include "core/error.h"

@@ -7,12 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "app/control/link_messages.h"
 #include "app/link/link_thread.h"
 #include "app/worker/node.h"
 
 namespace campipe {
 
+namespace messages {
+struct ReceiveLink;
+struct RunNode;
+struct SendLink;
+}  // namespace messages
 class RigPage;
 
 // Main thread, but for what Events say.

@@ -7,6 +7,13 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/remote.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/run_node.h"
 #include "app/control/ring_descriptors.h"
 #include "app/link/transports.h"
 #include "app/remote/relayed_node.h"

@@ -5,7 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "app/control/link_messages.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/run_node.h"
 #include "app/link/link_thread.h"
 #include "app/remote/flight.h"
 #include "core/clock.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "app/control/messages/links.h"
 #include "app/link/link_thread.h"
 
 namespace campipe {

@@ -7,6 +7,12 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/parts.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/to_source.h"
 #include "app/rings/group_clock.h"
 #include "app/rings/known_groups.h"
 #include "app/source/ingest.h"

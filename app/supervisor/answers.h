@@ -1,11 +1,11 @@
-// What the supervisor answers to requests (app/control/requests.h). app/publisher/server/api/openapi.json describes the
-// bodies, as schemas or with the calls.
+// What the supervisor answers to requests (app/control/messages/requests.h). app/publisher/server/api/openapi.json
+// describes the bodies, as schemas or with the calls.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "app/control/requests.h"
+#include "app/control/messages/answer.h"
 
 namespace campipe {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/config/config.h"
-#include "app/control/node_messages.h"
+#include "app/control/messages/node_parts.h"
 #include "app/control/sent_stream.h"
 #include "app/control/shed_step.h"
 #include "app/placement/plan.h"

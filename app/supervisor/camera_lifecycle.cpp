@@ -4,6 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/to_publisher.h"
+#include "app/control/messages/to_source.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/remote_stages.h"
 #include "core/log.h"

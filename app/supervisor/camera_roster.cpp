@@ -4,6 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"

@@ -20,6 +20,11 @@
 
 namespace campipe {
 
+namespace messages {
+struct Answer;
+struct SetRecording;
+}  // namespace messages
+
 class CameraRoster {
  public:
   CameraRoster(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraSetup& setup)

@@ -4,6 +4,13 @@
 #include <utility>
 
 #include "app/config/serves.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/to_master.h"
+#include "app/control/messages/to_publisher.h"
+#include "app/control/messages/to_source.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/node_block.h"
 #include "stages/sources/source.h"

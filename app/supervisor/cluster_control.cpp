@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/json_fields.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/requests.h"
 #include "app/supervisor/answers.h"
 
 namespace campipe {

@@ -9,11 +9,18 @@
 #include <map>
 #include <optional>
 
-#include "app/control/cluster_messages.h"
+#include "app/control/cluster_state.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
+
+namespace messages {
+struct Answer;
+struct ClusterSeen;
+struct DrainNode;
+struct MoveToNode;
+}  // namespace messages
 
 class ClusterControl {
  public:

@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-#include "app/control/cluster_messages.h"
+#include "app/control/messages/cluster.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 

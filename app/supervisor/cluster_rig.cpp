@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "app/control/message_dispatch.h"
+#include "app/control/messages/links_found.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/control/record_state.h"
 #include "app/placement/link_offer.h"
 #include "app/placement/mosaic_units.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "app/config/remote_place.h"
-#include "app/control/cluster_messages.h"
 #include "app/control/load_process.h"
+#include "app/control/messages/cluster.h"
 #include "app/probe/link_check.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/cluster_pushes.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/config/report.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/supervisor/answers.h"
 #include "core/error.h"
 #include "core/log.h"

@@ -15,6 +15,8 @@
 
 #include "app/config/changes.h"
 #include "app/control/load_process.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/service.h"
 

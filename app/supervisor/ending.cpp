@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "app/config/serves.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/supervisor.h"
 #include "core/log.h"

@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/edges.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/shared_links.h"
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/remote_stages.h"
 #include "core/error.h"

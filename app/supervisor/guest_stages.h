@@ -17,6 +17,10 @@
 
 namespace campipe {
 
+namespace messages {
+struct EdgeFailed;
+}  // namespace messages
+
 class GuestStages {
  public:
   GuestStages(RigState& rig, Processes& processes, const ClusterRig& cluster, const ClusterControl& control,

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "app/control/messages/links.h"
+#include "app/control/messages/shared_links.h"
 #include "app/placement/link_choice.h"
 #include "app/supervisor/cluster_control.h"
 #include "app/supervisor/processes.h"

@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/nodes.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"

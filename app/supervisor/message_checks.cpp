@@ -2,6 +2,15 @@
 
 #include <algorithm>
 
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/requests.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/processes.h"
 #include "ipc/ring_checks.h"

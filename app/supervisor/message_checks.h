@@ -1,5 +1,5 @@
 // Whether a process that works as it should can send this, as far as the supervisor knows. Who may send which message
-// at all stands in app/control/messages.h. Each throws BadMessage; the sender is then ended and restarted.
+// at all stands in app/control/messages. Each throws BadMessage; the sender is then ended and restarted.
 #pragma once
 
 #include "app/control/message_dispatch.h"
@@ -7,6 +7,25 @@
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
+
+namespace messages {
+struct AudioRing;
+struct DecodingLeft;
+struct DecodingOver;
+struct EdgeDone;
+struct FoundStream;
+struct FrameRing;
+struct FrameRingLost;
+struct LinkListens;
+struct NodeDone;
+struct OpenedStream;
+struct OutputDone;
+struct PacketRing;
+struct PushChanged;
+struct RingLost;
+struct SourceOver;
+struct SourceRing;
+}  // namespace messages
 
 // What a message is about, and who sent it.
 struct AboutCamera {

@@ -6,7 +6,20 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/control/remote_messages.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/link_process.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/remote.h"
+#include "app/control/messages/requests.h"
+#include "app/control/messages/shared_links.h"
 #include "app/supervisor/move_rules.h"
 #include "core/log.h"
 

@@ -16,6 +16,38 @@
 
 namespace campipe {
 
+namespace messages {
+struct AudioRing;
+struct AudioRingDone;
+struct DecodingLeft;
+struct DecodingOver;
+struct DecodingState;
+struct EdgeDone;
+struct EdgeFailed;
+struct FileBegun;
+struct FoundStream;
+struct FrameRing;
+struct FrameRingLost;
+struct LinkListens;
+struct NodeDone;
+struct NotReady;
+struct OpenedStream;
+struct OutputDone;
+struct OutputFailed;
+struct PacketRing;
+struct PacketRingDone;
+struct PushChanged;
+struct RecordFailed;
+struct RecordPaused;
+struct RecordResumed;
+struct Request;
+struct RingLost;
+struct SourceOver;
+struct SourceRing;
+struct SourceRingDone;
+struct SourceState;
+}  // namespace messages
+
 class MessageRouter {
  public:
   MessageRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, RingRouter& rings,

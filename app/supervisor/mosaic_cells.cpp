@@ -4,6 +4,8 @@
 #include <sstream>
 #include <vector>
 
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/nodes.h"
 #include "app/placement/mosaic_plan.h"
 #include "core/gpu.h"
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/links.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/shared_links.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "core/log.h"

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/requests.h"
 #include "app/supervisor/accounting.h"
+#include "app/supervisor/answers.h"
 #include "app/supervisor/move_rules.h"
 #include "core/failpoint.h"
 #include "core/log.h"

@@ -22,13 +22,18 @@
 #include <string>
 #include <vector>
 
-#include "app/supervisor/answers.h"
 #include "app/supervisor/camera_setup.h"
 #include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
+
+namespace messages {
+struct Answer;
+struct GoOn;
+struct MoveCamera;
+}  // namespace messages
 
 class Moves {
  public:

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "app/control/child_environment.h"
-#include "app/control/cluster_messages.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/requests.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/setup.h"
 #include "app/placement/plan.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"

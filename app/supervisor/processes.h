@@ -83,7 +83,7 @@ class Processes {
   // False: it does not run, or cannot take it any more.
   template <typename M>
   bool send(ManagedProcess& process, const M& message, const std::vector<int>& fds = {}) {
-    return send(process, M::type, write_json(message), fds);
+    return send(process, M::type, write_message(message), fds);
   }
   // What concerns a camera goes only to processes that have work with it; fills in `message.camera`.
   template <typename M>

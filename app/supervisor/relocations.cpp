@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/nodes.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/camera_parts.h"
 #include "core/log.h"

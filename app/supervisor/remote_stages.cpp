@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "app/config/remote_place.h"
+#include "app/control/messages/links.h"
+#include "app/control/messages/shared_links.h"
 #include "core/log.h"
 #include "ipc/edge_blocks.h"
 

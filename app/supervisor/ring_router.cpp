@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "app/config/names.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/packet_rings.h"
 #include "app/control/ring_descriptors.h"
 #include "app/supervisor/accounting.h"
 #include "core/failpoint.h"

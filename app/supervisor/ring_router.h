@@ -14,6 +14,13 @@
 
 namespace campipe {
 
+namespace messages {
+struct AudioRing;
+struct FrameRing;
+struct PacketRing;
+struct SourceRing;
+}  // namespace messages
+
 class RingRouter {
  public:
   RingRouter(RigState& rig, Processes& processes, CameraLifecycle& lifecycle)

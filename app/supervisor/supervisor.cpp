@@ -8,6 +8,7 @@
 
 #include "app/config/remote_place.h"
 #include "app/config/serves.h"
+#include "app/control/messages/to_publisher.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "app/control/node_messages.h"
+#include "app/control/messages/node_parts.h"
 #include "app/worker/frame_path.h"
 #include "app/worker/node_input.h"
 #include "app/worker/output_filters.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/control/messages/run_node.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/failpoint.h"

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/control/node_messages.h"
+#include "app/control/messages/node_parts.h"
 #include "app/worker/cell_input.h"
 #include "app/worker/node_input.h"
 #include "app/worker/output_events.h"
@@ -27,6 +27,9 @@
 
 namespace campipe {
 
+namespace messages {
+struct RunNode;
+}  // namespace messages
 class RigPage;
 struct TickClock;
 

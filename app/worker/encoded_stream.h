@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "app/control/messages.h"
+#include "app/config/stream_config.h"
 #include "app/worker/key_frame_requests.h"
 #include "app/worker/output_events.h"
 #include "app/worker/packet_output.h"
@@ -19,6 +19,9 @@
 
 namespace campipe {
 
+namespace messages {
+struct EncodedOutput;
+}  // namespace messages
 struct EncodeBlock;
 class RigPage;
 

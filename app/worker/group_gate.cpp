@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/control/messages/run_node.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "ipc/counter_table.h"

@@ -18,7 +18,7 @@
 #include <string>
 
 #include "app/config/group_config.h"
-#include "app/control/node_messages.h"
+#include "app/control/messages/node_parts.h"
 #include "app/worker/output_events.h"
 #include "core/frame.h"
 #include "core/line_limit.h"
@@ -26,6 +26,9 @@
 
 namespace campipe {
 
+namespace messages {
+struct EncodedOutput;
+}  // namespace messages
 enum class DropCause : std::uint8_t;
 struct EncodeBlock;
 

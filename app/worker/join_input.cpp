@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/run_node.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"

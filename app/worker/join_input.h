@@ -18,11 +18,16 @@
 
 #include "app/worker/frame_assembly.h"
 #include "app/worker/node_input.h"
+#include "app/worker/reader_queue.h"
 #include "app/worker/tile_part.h"
 #include "core/clock.h"
 #include "stages/filters/tile_parts.h"
 
 namespace campipe {
+
+namespace messages {
+struct Join;
+}  // namespace messages
 
 class JoinInput final : public NodeInput {
  public:

@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "app/control/node_messages.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/run_node.h"
 #include "app/worker/compose_input.h"
 #include "app/worker/gives_over.h"
 #include "app/worker/node_input.h"

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "app/control/messages/run_node.h"
 #include "core/clock.h"
 #include "ipc/accusation.h"
 #include "ipc/drop_causes.h"
@@ -14,6 +15,9 @@ namespace {
 constexpr auto publisher_deadline = std::chrono::seconds(30);  // `block`: for a publisher that restarts, or a slow disk
 
 }  // namespace
+
+PacketOutput::PacketOutput(const messages::EncodedOutput& output, EncodeBlock& block, const OutputEvents& events)
+    : output_(output), block_(block), events_(events), waits_(output.waits), epoch_(output.epoch), base_(output.base) {}
 
 void PacketOutput::begin(std::size_t capacity, const StreamParameters& parameters) {
   if (waits_) {

@@ -11,25 +11,21 @@
 #include <memory>
 #include <vector>
 
-#include "app/control/messages.h"
 #include "app/worker/output_events.h"
 #include "core/packet.h"
 #include "ipc/packet_ring.h"
 
 namespace campipe {
 
+namespace messages {
+struct EncodedOutput;
+}  // namespace messages
 struct EncodeBlock;
 
 // Used by one thread. What it is given outlives it.
 class PacketOutput {
  public:
-  PacketOutput(const messages::EncodedOutput& output, EncodeBlock& block, const OutputEvents& events)
-      : output_(output),
-        block_(block),
-        events_(events),
-        waits_(output.waits),
-        epoch_(output.epoch),
-        base_(output.base) {}
+  PacketOutput(const messages::EncodedOutput& output, EncodeBlock& block, const OutputEvents& events);
 
   // From now on packets go to a ring of the next epoch, which is reported. `capacity` in bytes. Throws where there is
   // no memory or descriptor; then nothing has changed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/config.h"
 #include "app/config/limited_rate.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"

@@ -17,7 +17,8 @@
 #include <memory>
 #include <string>
 
-#include "app/control/messages.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/run_node.h"
 #include "app/rings/demand.h"
 #include "app/rings/motion_meter.h"
 #include "app/worker/encoded_stream.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/config/limited_rate.h"
+#include "app/control/messages/node_parts.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"

@@ -14,8 +14,10 @@
 #include <optional>
 #include <string>
 
-#include "app/control/messages.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/run_node.h"
 #include "app/worker/node_output.h"
+#include "app/worker/reader_queue.h"
 #include "ipc/frame_ring.h"
 #include "ipc/ids.h"
 #include "stages/decoders/slot_layout.h"
@@ -24,12 +26,6 @@ namespace campipe {
 
 struct EdgeWriterBlock;
 class RigPage;
-
-// How a node treats those who wait for what it makes.
-struct ReaderQueue {
-  DropPolicy policy = DropPolicy::block;
-  unsigned size = 8;  // frames that may wait
-};
 
 class RingOutput final : public NodeOutput {
  public:

@@ -14,7 +14,7 @@
 #include "app/rings/ring_queue.h"
 #include "app/worker/frame_path.h"
 #include "app/worker/node_input.h"
-#include "app/worker/ring_output.h"
+#include "app/worker/reader_queue.h"
 #include "core/clock.h"
 #include "ipc/ids.h"
 

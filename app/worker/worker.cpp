@@ -8,6 +8,14 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/nodes.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/setup.h"
+#include "app/control/messages/to_worker.h"
 #include "app/control/ring_descriptors.h"
 #include "app/rings/retired_rings.h"
 #include "app/worker/node.h"

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "app/control/gpu_loss.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/setup.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"

@@ -3,10 +3,14 @@
 
 #include <string>
 
-#include "app/control/messages.h"
 #include "core/gpu.h"
 
 namespace campipe {
+
+namespace messages {
+struct Setup;
+struct WrittenEdge;
+}  // namespace messages
 
 // `gpu`, with its context, which this process has from now on; the CPU, and one that is pretended: none. Throws Error
 // and GpuError.

@@ -12,6 +12,9 @@
 
 #include "app/control/child.h"
 #include "app/control/child_environment.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/setup.h"
 #include "app/control/ring_descriptors.h"
 #include "app/worker/worker.h"
 #include "core/clock.h"
@@ -74,7 +77,7 @@ void BenchWorkers::start(unsigned worker) {
 
 template <typename M>
 void BenchWorkers::send(unsigned worker, const M& message, const std::vector<int>& fds) {
-  if (!children_[worker]->channel().send(std::string(M::type), write_json(message), fds))
+  if (!children_[worker]->channel().send(std::string(M::type), write_message(message), fds))
     throw Error("a worker has died");
 }
 

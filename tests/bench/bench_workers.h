@@ -9,13 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "app/control/camera_placement.h"
 #include "app/control/child_process.h"
-#include "app/control/messages.h"
 #include "ipc/frame_ring.h"
 #include "ipc/rig_page.h"
 #include "tests/bench/filled_ring.h"
 
 namespace campipe {
+
+namespace messages {
+struct RunNode;
+}  // namespace messages
 
 // "0": a GPU's index; or "cpu".
 Device device_of(const std::string& place);

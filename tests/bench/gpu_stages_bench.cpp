@@ -14,6 +14,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/control/messages/run_node.h"
 #include "core/error.h"
 #include "tests/bench/bench_workers.h"
 

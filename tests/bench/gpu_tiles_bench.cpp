@@ -12,6 +12,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/run_node.h"
 #include "stages/decoders/slot_layout.h"
 #include "tests/bench/bench_workers.h"
 #include "tests/bench/peer_copies.h"

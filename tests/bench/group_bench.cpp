@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/run_node.h"
 #include "app/worker/group_gate.h"
 #include "core/clock.h"
 #include "core/error.h"

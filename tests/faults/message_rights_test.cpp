@@ -11,6 +11,14 @@
 
 #include "app/control/child.h"
 #include "app/control/message_dispatch.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/requests.h"
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"
@@ -31,7 +39,7 @@ struct Wrong {
 template <typename M>
 Wrong wrong(const std::string& title, const std::string& role, const M& message, const std::string& reason,
             int descriptors = 0) {
-  return {title, role, std::string(M::type), write_json(message), reason, descriptors};
+  return {title, role, std::string(M::type), write_message(message), reason, descriptors};
 }
 void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.title; }
 

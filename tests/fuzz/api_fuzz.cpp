@@ -3,6 +3,8 @@
 #include "app/publisher/server/api/api.h"
 
 #include "app/control/json_fields.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "app/publisher/server/http/rules.h"
 #include "tests/fuzz/fuzz.h"
 

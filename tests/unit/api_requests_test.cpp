@@ -1,6 +1,7 @@
 // The API: requests that are wrong, and those that come before there is an answer.
 #include <gmock/gmock.h>
 
+#include "app/control/messages/requests.h"
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
 

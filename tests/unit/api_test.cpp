@@ -11,6 +11,8 @@
 #include <set>
 #include <sstream>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
 #include "tests/unit/http_client.h"

@@ -12,6 +12,8 @@
 
 #include "app/config/password_hash.h"
 #include "app/control/json_fields.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/answers.h"

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "app/control/messages/node_parts.h"
+#include "app/control/messages/run_node.h"
 #include "app/master/set_numbering.h"
 #include "app/rings/group_clock.h"
 #include "core/clock.h"

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "app/control/messages/run_node.h"
 #include "ipc/drop_causes.h"
 #include "ipc/edge_blocks.h"
 #include "ipc/rig_page.h"

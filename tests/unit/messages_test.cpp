@@ -1,16 +1,29 @@
 // Every message of every direction: comes back as it was sent; one that lacks a field or has one of another type is its
 // sender's error, which names the field.
-#include "app/control/messages.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <set>
 
-#include "app/control/cluster_messages.h"
-#include "app/control/load_messages.h"
 #include "app/control/message_dispatch.h"
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/cluster.h"
+#include "app/control/messages/edges.h"
+#include "app/control/messages/from_master.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/from_worker.h"
+#include "app/control/messages/link_process.h"
+#include "app/control/messages/load.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/remote.h"
+#include "app/control/messages/run_node.h"
+#include "app/control/messages/setup.h"
+#include "app/control/messages/to_master.h"
+#include "app/control/messages/to_publisher.h"
+#include "app/control/messages/to_source.h"
+#include "app/control/messages/to_worker.h"
 #include "app/probe/probe_messages.h"
 #include "tests/unit/some_cluster.h"
 
@@ -22,7 +35,7 @@ using testing::HasSubstr;
 
 template <typename M>
 Message sent(const M& message) {
-  Message sent{std::string(M::type), json::parse(write_json(message).dump()), {}, 0, false};
+  Message sent{std::string(M::type), json::parse(write_message(message).dump()), {}, 0, false};
   sent.fds.resize(descriptors_of<M>().least);
   return sent;
 }
@@ -42,9 +55,9 @@ std::string refusal(const json& body) {
 template <typename M>
 void check_message() {
   SCOPED_TRACE(std::string(M::type));
-  const json body = write_json(M());
+  const json body = write_message(M());
   Message message = sent(M());
-  EXPECT_EQ(write_json(read_message<M>(message)), body);
+  EXPECT_EQ(write_message(read_message<M>(message)), body);
   for (const auto& [key, value] : body.items()) {
     json without = body;
     without.erase(key);
@@ -114,7 +127,7 @@ TEST(Messages, CarryAllOfACluster) {
   const messages::ClusterSeen seen{test::some_cluster()};
   Message message = sent(seen);
   EXPECT_EQ(read_message<messages::ClusterSeen>(message).state, seen.state);
-  json body = write_json(seen);
+  json body = write_message(seen);
   body["state"]["nodes"]["west"]["capacity"]["cores"] = "many";
   EXPECT_THAT(refusal<messages::ClusterSeen>(body), HasSubstr("state.nodes.west.capacity.cores must be a number"));
   body["state"]["nodes"] = json::array();
@@ -124,7 +137,7 @@ TEST(Messages, CarryAllOfACluster) {
 TEST(Messages, NameThePlaceOfWhatIsWrong) {
   messages::RunNode camera;
   camera.outputs.resize(2);
-  json body = write_json(camera);
+  json body = write_message(camera);
   body["outputs"][1]["placement"]["gpu"] = "GPU-none";
   EXPECT_THAT(refusal<messages::RunNode>(body), HasSubstr("'node': outputs[1].placement.gpu must be"));
 }
@@ -132,7 +145,7 @@ TEST(Messages, NameThePlaceOfWhatIsWrong) {
 TEST(Messages, HoldNumbersWithinTheirTypes) {
   for (const json& camera : std::vector<json>{-1, 1.5, "1", nullptr, std::uint64_t{1} << 32U})
     EXPECT_THAT(refusal<messages::StopCamera>({{"camera", camera}}), HasSubstr("camera must be an integer")) << camera;
-  json ring = write_json(messages::FrameRing());
+  json ring = write_message(messages::FrameRing());
   ring["epoch"] = std::numeric_limits<std::uint64_t>::max();
   EXPECT_EQ(refusal<messages::FrameRing>(ring), "");
   for (const int kind : {-1, 5, 255, 256}) {

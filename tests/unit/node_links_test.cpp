@@ -4,6 +4,8 @@
 #include <string>
 
 #include "app/control/link_keys.h"
+#include "app/control/messages/links_json.h"
+#include "app/control/messages/shared_links.h"
 #include "app/publisher/server/nodes/links.h"
 
 namespace campipe::test {

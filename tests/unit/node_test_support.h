@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "app/config/password_hash.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/nodes/clocks.h"

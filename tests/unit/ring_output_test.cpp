@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/control/messages/run_node.h"
 #include "app/worker/output_events.h"
 #include "ipc/drop_causes.h"
 #include "ipc/edge_blocks.h"

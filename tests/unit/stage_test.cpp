@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/control/messages/run_node.h"
 #include "app/worker/node.h"
 #include "ipc/drop_causes.h"
 #include "ipc/encode_block.h"

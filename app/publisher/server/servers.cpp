@@ -8,6 +8,8 @@
 #include "app/config/address.h"
 #include "app/config/serves.h"
 #include "app/control/descriptor_limit.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/shared_links.h"
 #include "app/publisher/server/page.h"
 #include "app/publisher/server/rtsp/local_pair.h"
 #include "core/error.h"

@@ -28,6 +28,9 @@
 
 namespace campipe {
 
+namespace messages {
+struct Answer;
+}  // namespace messages
 class RigPage;
 
 class Servers {

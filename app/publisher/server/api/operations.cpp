@@ -10,6 +10,8 @@
 
 #include "app/config/names.h"
 #include "app/config/part_names.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
 #include "app/publisher/server/api/description.h"
 #include "app/publisher/server/api/node_recordings.h"
 #include "app/publisher/server/api/operations.h"

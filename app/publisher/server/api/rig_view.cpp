@@ -2,7 +2,14 @@
 
 #include <utility>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/requests.h"
+
 namespace campipe {
+
+RigView::RigView(Send send) : send_(std::move(send)) {}
+
+RigView::~RigView() = default;
 
 std::shared_ptr<LiveStream> RigView::stream(const std::string& name) const {
   const std::lock_guard lock(mutex_);
@@ -31,7 +38,7 @@ messages::Answer RigView::ask(messages::Request request, Deadline deadline) {
   lock.lock();
   answered_.wait_until(lock, deadline, [&] { return answers_.contains(id) || closed_; });
   waiting_.erase(id);
-  if (auto answer = answers_.extract(id)) return std::move(answer.mapped());
+  if (const auto answer = answers_.extract(id)) return std::move(*answer.mapped());
   return {504, {{"error", closed_ ? "the rig ends" : "no answer in time; the change may still be made"}}};
 }
 
@@ -56,7 +63,7 @@ void RigView::set_status(nlohmann::json status) {
 void RigView::on_answer(const messages::Answer& answer) {
   const std::lock_guard lock(mutex_);
   if (!waiting_.contains(answer.request)) return;  // its request has been given up
-  answers_[answer.request] = answer;
+  answers_[answer.request] = std::make_unique<messages::Answer>(answer);
   answered_.notify_all();
 }
 

@@ -13,17 +13,24 @@
 #include <set>
 #include <string>
 
-#include "app/control/requests.h"
 #include "app/publisher/server/live/stream.h"
 #include "core/clock.h"
 
 namespace campipe {
 
+namespace messages {
+struct Answer;
+struct Request;
+}  // namespace messages
+
 class RigView {
  public:
   // `send` passes a request on to the supervisor; any thread.
   using Send = std::function<void(const messages::Request& request)>;
-  explicit RigView(Send send) : send_(std::move(send)) {}
+  explicit RigView(Send send);
+  ~RigView();
+  RigView(const RigView&) = delete;
+  RigView& operator=(const RigView&) = delete;
 
   // For servers. Names are "dock" for a camera's own stream and "dock/small" for its output `small`.
   [[nodiscard]] std::shared_ptr<LiveStream> stream(const std::string& name) const;  // null: there is none
@@ -50,7 +57,7 @@ class RigView {
   std::shared_ptr<const nlohmann::json> status_ = std::make_shared<nlohmann::json>(nlohmann::json::object());
   std::optional<Clock::time_point> status_at_;
   std::set<std::uint64_t> waiting_;  // requests
-  std::map<std::uint64_t, messages::Answer> answers_;
+  std::map<std::uint64_t, std::unique_ptr<messages::Answer>> answers_;
   std::uint64_t next_request_ = 1;
   bool closed_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/links_json.h"
 #include "core/shallow_json.h"
 
 namespace campipe {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "app/control/link_messages.h"
+#include "app/control/messages/shared_links.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/nodes/nodes.h"
 

@@ -1,5 +1,5 @@
-// What the publisher's servers ask of the supervisor, and its answer: messages as in app/control/messages.h. The
-// publisher numbers its requests, and each is answered once.
+// What the publisher's servers ask of the supervisor: messages (app/control/messages/parts.h). The publisher numbers
+// its requests, and each is answered once (app/control/messages/answer.h).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,6 @@
 #include <variant>
 
 namespace campipe::messages {
-
-// To a request, in HTTP's terms. Not 2xx: `body` is {"error": "…"} or {"errors": ["rig.yaml:14:7: …"]}.
-struct Answer {
-  static constexpr std::string_view type = "answer";
-  int status = 200;
-  nlohmann::json body;
-  std::uint64_t request = 0;
-  static void fields(auto& m, auto&& f) { f("status", m.status), f("body", m.body), f("request", m.request); }
-};
 
 // In what follows, `persist`: the change is also kept in the overlay.
 
@@ -115,10 +106,15 @@ struct MoveToNode {
   static void fields(auto& m, auto&& f) { f("request", m.request), f("camera", m.camera), f("node", m.node); }
 };
 
-// Changes of the configuration, which the supervisor makes one after the other.
-using ConfigChange =
-    std::variant<Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
-using Request = std::variant<SetRecording, MoveCamera, DrainNode, MoveToNode, Reload, PutCamera, RemoveCamera,
-                             EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup>;
+// Changes of the configuration, which the supervisor makes one after the other. Structs, so that headers can declare
+// them.
+struct ConfigChange
+    : std::variant<Reload, PutCamera, RemoveCamera, EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup> {
+  using variant::variant;
+};
+struct Request : std::variant<SetRecording, MoveCamera, DrainNode, MoveToNode, Reload, PutCamera, RemoveCamera,
+                              EnableCamera, PutMosaic, RemoveMosaic, PutGroup, RemoveGroup> {
+  using variant::variant;
+};
 
 }  // namespace campipe::messages

@@ -1,5 +1,5 @@
 // Between the supervisor and the process of a rig that is a node of a cluster (app/cluster/cluster_process.h): messages
-// as in app/control/messages.h. The supervisor says what the node has and what cameras take; the process says which
+// (app/control/messages/parts.h). The supervisor says what the node has and what cameras take; the process says which
 // cameras the node has to run, for how long it may be certain of that, and how the cluster is.
 #pragma once
 
@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/cluster_config.h"
 #include "app/control/cluster_state.h"
-#include "app/control/config_json.h"
-#include "app/control/json_fields.h"
-#include "app/control/message_parts.h"
-#include "app/control/requests.h"
+#include "app/control/messages/answer.h"
+#include "app/control/messages/parts.h"
+#include "app/control/messages/requests.h"
 
 namespace campipe::messages {
 

@@ -1,12 +1,7 @@
-// Between the supervisor and the process that reads its configuration (app/control/load_process.h): messages as in
-// app/control/messages.h.
-#pragma once
-
-#include <string_view>
-
-#include "app/config/changes.h"
+// The JSON of messages to and from the process that reads the configuration.
 #include "app/config/loaded_json.h"
-#include "app/control/message_dispatch.h"
+#include "app/control/messages/json.h"
+#include "app/control/messages/load.h"
 
 namespace campipe {
 
@@ -36,28 +31,7 @@ struct JsonOf<LoadedConfig> {
   static LoadedConfig read(const nlohmann::json& from) { return loaded_from_json(from); }
 };
 
-namespace messages {
+template struct JsonOfAll<messages::ToLoadProcess>;
+template struct JsonOfAll<messages::FromLoadProcess>;
 
-struct LoadConfig {
-  static constexpr std::string_view type = "load";
-  bool keep = false;  // keep_changes(); else load_config_with()
-  CameraChanges changes;
-  static void fields(auto& m, auto&& f) { f("keep", m.keep), f("changes", m.changes); }
-};
-using ToLoadProcess = MessageList<LoadConfig>;
-
-// What it is about to do, and may not come back from.
-struct LoadsNext {
-  static constexpr std::string_view type = "step";
-  LoadStep step;
-  static void fields(auto& m, auto&& f) { f("step", m.step); }
-};
-struct Loaded {
-  static constexpr std::string_view type = "loaded";
-  LoadedConfig config;
-  static void fields(auto& m, auto&& f) { f("config", m.config); }
-};
-using FromLoadProcess = MessageList<LoadsNext, Loaded>;
-
-}  // namespace messages
 }  // namespace campipe

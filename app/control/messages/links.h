@@ -1,5 +1,5 @@
-// Between the supervisor and the process that has the ends of links to other nodes (app/link/link_process.h), and what
-// nodes tell each other of them through their doors: messages as in app/control/messages.h.
+// To and from a process that has ends of links to other nodes: that of links (app/link/link_process.h), and workers that
+// do work of other nodes or have it done there (app/remote). Messages (app/control/messages/parts.h).
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,11 @@
 #include <vector>
 
 #include "app/config/cluster_config.h"
-#include "app/control/json_fields.h"
-#include "app/control/message_parts.h"
-#include "app/control/node_messages.h"
-
-namespace campipe {
-template <>
-struct LastOf<LinkTransport> : std::integral_constant<LinkTransport, LinkTransport::ucx> {};
-}  // namespace campipe
+#include "app/control/messages/parts.h"
 
 namespace campipe::messages {
 
-// ---- To the link's process
+// ---- To it
 
 // The first one: this node's keys of links, in hexadecimal digits. They are the rig's, and the same after a restart.
 struct LinkIdentity {
@@ -97,45 +90,6 @@ struct LinkListens {
   EdgeId edge;
   unsigned port = 0;
   static void fields(auto& m, auto&& f) { f("edge", m.edge), f("port", m.port); }
-};
-
-// ---- To and from the publisher, whose servers have the nodes' doors
-
-// What a node tells the others of its links.
-struct OfferedLinks {
-  struct Link {
-    std::string name;
-    unsigned port = 0;
-    LinkTransport transport = LinkTransport::zeromq;
-    static void fields(auto& m, auto&& f) { f("name", m.name), f("port", m.port), f("transport", m.transport); }
-    friend bool operator==(const Link&, const Link&) = default;
-  };
-  std::string key;                        // public, in hexadecimal digits
-  bool encrypted = true;                  // by the node's configuration
-  std::vector<LinkTransport> transports;  // that it may use; empty: it does not know yet
-  bool rdma = false;                      // UCX has an RDMA device there
-  std::vector<Link> links;                // that it receives
-  static void fields(auto& m, auto&& f) {
-    f("key", m.key), f("encrypted", m.encrypted), f("transports", m.transports), f("rdma", m.rdma), f("links", m.links);
-  }
-  friend bool operator==(const OfferedLinks&, const OfferedLinks&) = default;
-};
-
-// What this node tells, and the nodes that are to be asked, every second.
-struct ShareLinks {
-  static constexpr std::string_view type = "share_links";
-  OfferedLinks own;
-  std::vector<std::string> ask;
-  static void fields(auto& m, auto&& f) { f("own", m.own), f("ask", m.ask); }
-  friend bool operator==(const ShareLinks&, const ShareLinks&) = default;
-};
-
-// What another node has answered, where that is news.
-struct PeerLinks {
-  static constexpr std::string_view type = "peer_links";
-  std::string peer;  // its name
-  OfferedLinks offered;
-  static void fields(auto& m, auto&& f) { f("peer", m.peer), f("offered", m.offered); }
 };
 
 }  // namespace campipe::messages

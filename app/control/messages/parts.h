@@ -1,5 +1,11 @@
-// What messages (app/control/messages.h, app/probe/probe_messages.h) consist of, and the lists of those that go in one
-// direction.
+// Messages: what the supervisor and its processes send one another over their control channels (ipc/channel.h). Each is
+// a struct in a header of this folder, and in the list of its direction (to_source.h, from_worker.h and so on). `type`
+// is its name on the channel, `fields` its JSON (app/control/json_fields.h), `descriptors` how many descriptors travel
+// with it, where any do. What a message is about is named by its id (ipc/ids.h): source and master are sent cameras,
+// workers are sent nodes, the publisher is sent outputs.
+//
+// Here is what several of them consist of. Headers declare the messages that they name, and sources include those that
+// they use, so that few files see one. A message's JSON is made in one file (app/control/messages/json.h).
 #pragma once
 
 #include <cstddef>

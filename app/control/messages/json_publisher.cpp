@@ -1,0 +1,14 @@
+// The JSON of messages to and from the publisher.
+#include "app/control/config_json.h"
+#include "app/control/messages/from_publisher.h"
+#include "app/control/messages/json.h"
+#include "app/control/messages/links_json.h"
+#include "app/control/messages/to_publisher.h"
+#include "app/control/stream_json.h"
+
+namespace campipe {
+
+template struct JsonOfAll<messages::ToPublisher>;
+template struct JsonOfAll<messages::FromPublisher>;
+
+}  // namespace campipe
