@@ -3,8 +3,8 @@
 // max_counters (ipc/counters.h). A new counter is a value of Counter, its row below, and a line
 // `counters.add(Counter::…)` where it is counted.
 //
-// What sees this header is compiled again for each new counter, so no other header includes it: who only passes a Counter
-// on needs no more of it than ipc/counters.h declares.
+// What sees this header is compiled again for each new counter, so no other header includes it: who only passes a
+// Counter on needs no more of it than ipc/counters.h declares.
 //
 // Frames that were dropped have a table of their own (ipc/drop_causes.h).
 #pragma once

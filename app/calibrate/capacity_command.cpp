@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/calibrate/calibrate_command.h"
+#include "app/config/config.h"
 #include "app/control/known_stream.h"
 #include "app/control/load_process.h"
 #include "app/control/sent_stream.h"

@@ -10,6 +10,7 @@
 #include "app/costs/codec_work.h"
 #include "stages/decoders/decoder.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/sinks/codec_parameters.h"
 
 namespace campipe {

@@ -10,6 +10,7 @@
 #include "app/calibrate/stopwatch.h"
 #include "app/costs/codec_work.h"
 #include "core/frame_memory.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/filters/chain.h"
 
 namespace campipe {

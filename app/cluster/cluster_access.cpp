@@ -3,10 +3,13 @@
 #include <iostream>
 
 #include "app/cluster/cluster_servers.h"
+#include "app/config/config.h"
 #include "app/control/load_process.h"
 #include "core/error.h"
 
 namespace campipe {
+
+const ClusterConfig& ClusterAccess::config() const { return *loaded->rig.cluster; }
 
 std::optional<ClusterAccess> open_cluster(const std::string& file, Needed needed) {
   LoadedConfig loaded = load_config_apart(file, nullptr);

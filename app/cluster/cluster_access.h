@@ -9,19 +9,22 @@
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/etcd_client.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/config/config.h"
+#include "core/indirect.h"
 
 namespace campipe {
+
+struct ClusterConfig;
+struct LoadedConfig;
 
 inline constexpr int cluster_failed = 1;  // as exit status: etcd did not do it
 inline constexpr int cluster_usage_error = 2;
 
 struct ClusterAccess {
-  LoadedConfig loaded;
+  Indirect<LoadedConfig> loaded;
   ClusterKeys keys;
   std::unique_ptr<EtcdClient> client;
 
-  [[nodiscard]] const ClusterConfig& config() const { return *loaded.rig.cluster; }
+  [[nodiscard]] const ClusterConfig& config() const;
 };
 
 // What of the file has to be without mistakes. The shell of whoever looks at a cluster has no passwords of cameras.

@@ -14,6 +14,7 @@
 #include "app/cluster/plan_store.h"
 #include "app/cluster/rig_cameras.h"
 #include "app/cluster/rig_store.h"
+#include "app/config/config.h"
 #include "app/config/yaml.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/mosaic_units.h"
@@ -109,9 +110,9 @@ namespace {
 
 // False: it is refused.
 bool has_room(ClusterAccess& cluster) {
-  const auto lines = without_room(cluster.loaded, read_cluster(cluster), cluster.keys);
+  const auto lines = without_room(*cluster.loaded, read_cluster(cluster), cluster.keys);
   for (const std::string& line : lines) std::cerr << "would have no node: " << printable(line) << '\n';
-  if (lines.empty() || cluster.loaded.rig.admission != Admission::refuse) return true;
+  if (lines.empty() || cluster.loaded->rig.admission != Admission::refuse) return true;
   std::cerr << "not applied: admission: refuse\n";
   return false;
 }
@@ -154,7 +155,7 @@ int let_it_count(ClusterAccess& cluster) {
 int run_cluster_apply(const std::string& file, const ApplyOptions& options) {
   auto cluster = open_cluster(file, Needed::whole);
   if (!cluster) return cluster_usage_error;
-  const std::string text = text_of_file(file, cluster->loaded.digest);
+  const std::string text = text_of_file(file, cluster->loaded->digest);
   const EtcdResult<StoredRig> stored = read_rig(*cluster->client, cluster->keys);
   if (!stored) throw Error(etcd_problem("read the cluster's rig", stored.error()));
   const bool is_same = stored->generation != 0 && stored->problem.empty() && stored->text == text;

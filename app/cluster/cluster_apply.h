@@ -6,9 +6,10 @@
 
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/config/config.h"
 
 namespace campipe {
+
+struct LoadedConfig;
 
 // What is between two rigs' texts: "+ dock", "- gate", "~ yard", "~ defaults". Of texts that are no rigs: nothing.
 std::vector<std::string> rig_difference(const std::string& before, const std::string& after);

@@ -7,6 +7,7 @@
 
 #include "app/cluster/cluster_access.h"
 #include "app/cluster/plan_store.h"
+#include "app/config/cluster_config.h"
 #include "core/error.h"
 
 namespace campipe {

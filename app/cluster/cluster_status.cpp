@@ -14,6 +14,7 @@
 #include "app/cluster/election.h"
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
+#include "app/config/cluster_config.h"
 #include "app/control/json_fields.h"
 #include "app/placement/link_offer.h"
 #include "core/printable.h"

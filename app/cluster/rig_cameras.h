@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "app/cluster/assign.h"
-#include "app/config/config.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/plan.h"
 
 namespace campipe {
+
+struct LoadedConfig;
 
 // Those that are enabled. What they take is predicted for `machine`, by its costs. `units`: by camera, the unit that it
 // is of (ClusterCamera).

@@ -6,9 +6,11 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "ipc/frame_ring.h"
 #include "ipc/ring_slots.h"
 #include "stages/decoders/decoder.h"
+#include "stages/sources/source.h"
 
 namespace campipe {
 namespace {

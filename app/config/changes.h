@@ -16,10 +16,11 @@
 #include <string>
 #include <string_view>
 
-#include "app/config/config.h"
 #include "app/config/step.h"
 
 namespace campipe {
+
+struct LoadedConfig;
 
 // What has a name in the file, and can be changed by it.
 enum class ConfigPart : std::uint8_t { camera, mosaic, group };

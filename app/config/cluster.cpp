@@ -10,6 +10,7 @@
 #include "app/config/paths.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
+#include "app/config/values.h"
 #include "core/passwords.h"
 
 namespace campipe {

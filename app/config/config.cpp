@@ -15,6 +15,7 @@
 #include "app/config/part_names.h"
 #include "app/config/paths.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "core/printable.h"
 
 namespace campipe {

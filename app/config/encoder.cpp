@@ -3,6 +3,7 @@
 #include <set>
 
 #include "app/config/given.h"
+#include "stages/encoders/encoder.h"
 
 namespace campipe {
 namespace {

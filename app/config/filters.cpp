@@ -1,6 +1,8 @@
 // `filters`: a camera's chain, checked against the registry of filters.
 #include "app/config/reader.h"
 #include "app/config/units.h"
+#include "app/config/values.h"
+#include "stages/filters/filter.h"
 
 namespace campipe {
 namespace {

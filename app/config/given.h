@@ -2,6 +2,7 @@
 // given, and where, so that a mistake in `defaults` is reported once and not once per camera.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -9,10 +10,14 @@
 #include <vector>
 
 #include "app/config/config.h"
+#include "app/config/group_keys.h"
+#include "app/config/mosaic_keys.h"
 #include "app/config/report.h"
 #include "app/config/yaml.h"
 
 namespace campipe {
+
+enum class KeyScope : std::uint8_t;  // key.h
 
 // Where a key's value stands, and whether it was of use. No node: it was not given.
 struct Origin {
@@ -140,5 +145,6 @@ void enter_groups(const std::vector<Given<GroupKeys>>& groups, std::span<const s
                   std::vector<GivenCamera>& cameras, Report& report);
 // `cameras`: the names of those that a user may be allowed to see.
 void check_server(const Given<RigConfig>& file, std::span<const std::string_view> cameras, Report& report);
+void check_cluster(const Given<RigConfig>& file, Report& report);
 
 }  // namespace campipe

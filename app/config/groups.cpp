@@ -6,7 +6,9 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "core/printable.h"
+#include "stages/sources/source.h"
 #include "stages/sources/source_address.h"
 
 namespace campipe {

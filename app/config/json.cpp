@@ -1,9 +1,20 @@
 // Configurations as JSON, for the processes that the supervisor starts: each described member (app/config/key.h) under
 // its name. Both ends are of one build, so every one is always there, and no other.
+#include "app/config/json.h"
+
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "app/config/config.h"
+#include "app/config/keys/camera.h"
+#include "app/config/keys/cluster.h"
+#include "app/config/keys/encode.h"
+#include "app/config/keys/group.h"
+#include "app/config/keys/mosaic.h"
+#include "app/config/keys/record.h"
+#include "app/config/keys/rig.h"
+#include "app/config/keys/server.h"
+#include "app/config/keys/source.h"
+#include "app/config/keys/stream.h"
 #include "app/config/names.h"
 #include "core/error.h"
 

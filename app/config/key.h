@@ -1,6 +1,6 @@
-// The one description of each configuration key, beside the member that holds its value (stream_config.h,
-// camera_config.h, server_config.h, config.h). What reads, merges and documents keys, their JSON and `campipe --schema`
-// derive from it: see key_table.h and json.cpp.
+// The one description of each configuration key: app/config/keys/ has a file for each map. What reads, merges and
+// documents keys, their JSON and `campipe --schema` derive from it: see key_table.h and json.cpp, which alone include
+// those files.
 //
 // describe_keys(keys, Of<Config>()) calls for each key of a map, in the order of the documentation, one of
 //   keys.key(name, member, text)           a choice: what it may be is in names.h; std::optional: also `auto`

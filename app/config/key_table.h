@@ -1,7 +1,9 @@
-// The keys of a map as a table, made of their descriptions (app/config/key.h): what reads and merges them, the pages of
-// the documentation and the schema all walk it.
+// The keys of a map as a table, made of their descriptions (app/config/key.h, key_collector.h): what reads and merges
+// them, the pages of the documentation and the schema all walk it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -31,36 +33,71 @@ struct KeyInfo {
   [[nodiscard]] bool is_required() const { return text.fallback == required; }
 };
 
-template <typename Config>
-struct Key : KeyInfo {
-  std::function<bool(const YamlNode&, Given<Config>&, Report&)> read;  // false: reported
-  std::function<void(Config& to, const Config& from)> copy;            // of a map and of entries: none
-  std::function<void(Config& to, const Config& from)> add;             // of values by name: those that `to` lacks
+// The way from a whole configuration to a value in it.
+class KeyPlace {
+ public:
+  // The place of a member of what is at this one.
+  [[nodiscard]] KeyPlace then(std::size_t offset) const;
+  // Of what the optional value here holds. `inside` returns its address; without one null, or it makes one.
+  [[nodiscard]] KeyPlace then_inside(void* (*inside)(void* optional, bool make)) const;
+
+  // Null: it is in an optional value that there is not.
+  [[nodiscard]] const void* find_in(const void* config) const;
+  [[nodiscard]] void* make_in(void* config) const;
+
+ private:
+  struct Optional {
+    std::size_t offset = 0;
+    void* (*inside)(void* optional, bool make) = nullptr;
+  };
+  void* in(void* config, bool make) const;
+
+  std::vector<Optional> through_;
+  std::size_t offset_ = 0;  // in the last of those; else in the whole
 };
+
+// Types are erased here, so that each description is compiled once, and not once for each whole that it is part of.
+struct Key : KeyInfo {
+  KeyPlace place;  // of a value; so are the next three
+  std::function<bool(const YamlNode&, const KeyPlace&, void* config, Report&)> read;  // false: reported
+  void (*copy)(void* to, const void* from) = nullptr;
+  void (*add)(void* to, const void* from) = nullptr;  // of values by name: those that `to` lacks
+
+  std::function<bool(const YamlNode&, Origins& given, Report&)> read_entries;  // of entries
+};
+using KeyTable = std::vector<Key>;
+
+// Of a value. `to` and `from`: configurations of the table's type. Leaves it as it is where `from` has none.
+void copy_value(const Key& key, void* to, const void* from);
 
 // Maps come before what is in them. The tables live as long as the program. There is one of each Config that has
 // describe_keys() and is read as a map of its own.
 template <typename Config>
-const std::vector<Key<Config>>& keys_of();
+const KeyTable& keys_of();
 
 // The names of the keys of one map.
+std::vector<std::string_view> names_in(const KeyTable& table, std::string_view section);
 template <typename Config>
 std::vector<std::string_view> key_names(std::string_view section = "") {
-  std::vector<std::string_view> names;
-  for (const KeyInfo& key : keys_of<Config>()) {
-    if (key.section() == section) names.push_back(key.name());
-  }
-  return names;
+  return names_in(keys_of<Config>(), section);
 }
 
-// Reads a map by its table. False when anything in it was reported.
+// Reads a map by its table. False when anything in it was reported. `config`: of the table's type, as below.
+bool read_map(const KeyTable& table, const YamlNode& node, Origins& given, void* config, Report& report,
+              std::string_view section);
 template <typename Config>
-bool read_keys(const YamlNode& node, Given<Config>& given, Report& report, std::string_view section = "");
+bool read_keys(const YamlNode& node, Given<Config>& given, Report& report) {
+  return read_map(keys_of<Config>(), node, given, &given.value, report, "");
+}
 
 // What `own` does not give comes from `outer`: values as a whole, maps key by key. `applies`: which keys may.
+void inherit_map(const KeyTable& table, Origins& own, void* config, const Origins& outer, const void* outer_config,
+                 const std::function<bool(const KeyInfo&)>& applies);
 template <typename Config>
 void inherit(Origins& own, Config& value, const Origins& outer, const Config& outer_value,
-             const std::function<bool(const KeyInfo&)>& applies);
+             const std::function<bool(const KeyInfo&)>& applies) {
+  inherit_map(keys_of<Config>(), own, &value, outer, &outer_value, applies);
+}
 
 // Its description in the documentation, with the sources that it is for.
 std::string documented_meaning(const KeyInfo& key);

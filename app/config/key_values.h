@@ -1,16 +1,16 @@
 // What the kinds of values of app/config/key.h are: how each is read, documented and put into a schema.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "app/config/names.h"
 #include "app/config/reader.h"
-#include "app/config/schema_ranges.h"
 #include "app/config/units.h"
 #include "app/config/values.h"
 
@@ -31,13 +31,14 @@ struct ValueIn<std::optional<T>> {
   static constexpr bool is_optional = true;
 };
 
-inline std::string code(std::string_view text) { return "`" + std::string(text) + "`"; }
+std::string code(std::string_view text);  // in Markdown
 
 template <typename T>
-std::vector<std::string_view> choice_names(bool may_be_auto) {
+std::vector<std::string_view> choice_names() {
+  using Value = typename ValueIn<T>::Type;
   std::vector<std::string_view> names;
-  if (may_be_auto) names.emplace_back("auto");
-  for (const auto& choice : choices<T>) names.push_back(choice.name);
+  if constexpr (ValueIn<T>::is_optional) names.emplace_back("auto");
+  for (const auto& choice : choices<Value>) names.push_back(choice.name);
   return names;
 }
 
@@ -45,61 +46,42 @@ template <typename T>
 std::string type_text(const ChoiceKey<T>&) {
   return std::is_same_v<T, bool> ? "boolean" : "choice";
 }
-inline std::string type_text(const IntegerKey&) { return "integer"; }
-inline std::string type_text(const NumberKey&) { return "number"; }
-inline std::string type_text(const DurationKey&) { return "duration"; }
+std::string type_text(const IntegerKey& values);
+std::string type_text(const NumberKey& values);
+std::string type_text(const DurationKey& values);
 template <typename T>
 std::string type_text(const ParsedKey<T>& values) {
   return std::string(values.type);
 }
 
+std::string range_of_choices(const std::vector<std::string_view>& names);
+std::string range_in_schema(std::string_view schema);
 template <typename T>
 std::string range_text(const ChoiceKey<T>&) {
-  using Value = typename ValueIn<T>::Type;
-  std::string text;
-  for (const auto name : choice_names<Value>(ValueIn<T>::is_optional)) text += (text.empty() ? "" : ", ") + code(name);
-  return text;
+  return range_of_choices(choice_names<T>());
 }
-inline std::string range_text(const IntegerKey& values) {
-  return (values.may_be_auto ? "`auto`, " : "") + std::to_string(values.min) + " to " + std::to_string(values.max);
-}
-inline std::string range_text(const NumberKey& values) {
-  return number_text(values.min) + " to " + number_text(values.max);
-}
-inline std::string range_text(const DurationKey& values) {
-  return (!values.zero.empty() ? "`0`, or " : "") + time_text(values.min) + " to " + time_text(values.max);
-}
+std::string range_text(const IntegerKey& values);
+std::string range_text(const NumberKey& values);
+std::string range_text(const DurationKey& values);
 template <typename T>
 std::string range_text(const ParsedKey<T>& values) {
-  std::string text;
-  for (const auto& name : nlohmann::json::parse(values.schema).value("enum", nlohmann::json::array()))
-    text += (text.empty() ? "" : ", ") + code(name.template get<std::string>());
-  return text;
+  return range_in_schema(values.schema);
 }
 
+// As nlohmann::json writes it.
+std::string schema_of_boolean();
+std::string schema_of_choices(const std::vector<std::string_view>& names);
+std::string compact_schema(std::string_view schema);
 template <typename T>
-nlohmann::json schema_of(const ChoiceKey<T>&) {
-  using Value = typename ValueIn<T>::Type;
-  if constexpr (std::is_same_v<Value, bool>) return {{"type", "boolean"}};
-  return {{"enum", choice_names<Value>(ValueIn<T>::is_optional)}};
+std::string schema_text(const ChoiceKey<T>&) {
+  return std::is_same_v<T, bool> ? schema_of_boolean() : schema_of_choices(choice_names<T>());
 }
-inline nlohmann::json schema_of(const IntegerKey& values) {
-  nlohmann::json schema{{"type", "integer"}, {"minimum", values.min}, {"maximum", values.max}};
-  if (values.may_be_auto) schema = {{"anyOf", {schema, {{"const", "auto"}}}}};
-  return schema;
-}
-inline nlohmann::json schema_of(const NumberKey& values) {
-  return {{"type", "number"}, {"minimum", values.min}, {"maximum", values.max}};
-}
-inline nlohmann::json schema_of(const DurationKey& values) {
-  nlohmann::json schema = duration_schema(values.min, values.max);
-  if (!values.zero.empty())
-    schema = {{"anyOf", {schema, {{"const", 0}}, {{"type", "string"}, {"pattern", "^0+(ms|s|m|h|d)?$"}}}}};
-  return schema;
-}
+std::string schema_text(const IntegerKey& values);
+std::string schema_text(const NumberKey& values);
+std::string schema_text(const DurationKey& values);
 template <typename T>
-nlohmann::json schema_of(const ParsedKey<T>& values) {
-  return nlohmann::json::parse(values.schema);
+std::string schema_text(const ParsedKey<T>& values) {
+  return compact_schema(values.schema);
 }
 
 template <typename T>

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "app/config/config.h"
+#include "app/config/json.h"
 #include "core/error.h"
 
 namespace campipe {

@@ -3,9 +3,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "app/config/config.h"
-
 namespace campipe {
+
+struct ConfigError;
+struct LoadedConfig;
 
 nlohmann::json to_json(const ConfigError& error);
 ConfigError config_error_from_json(const nlohmann::json& from);

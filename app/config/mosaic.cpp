@@ -6,6 +6,7 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "core/printable.h"
 
 namespace campipe {

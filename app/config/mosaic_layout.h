@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/frame_region.h"
+#include "app/config/mosaic_config.h"
 
 namespace campipe {
 
@@ -16,12 +16,6 @@ struct MosaicGrid {
   int columns = 0;
   int rows = 0;
   friend bool operator==(const MosaicGrid&, const MosaicGrid&) = default;
-};
-
-struct MosaicCell {
-  std::string camera;
-  FrameRegion region;
-  friend bool operator==(const MosaicCell&, const MosaicCell&) = default;
 };
 
 // A list is drawn in its order: where cells overlap, the later one is on top.

@@ -3,6 +3,7 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 
 namespace campipe {
 namespace {

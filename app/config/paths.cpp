@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "app/config/paths.h"
+#include "app/config/stream_config.h"
 
 namespace campipe {
 namespace {

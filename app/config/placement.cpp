@@ -5,6 +5,7 @@
 #include "app/config/given.h"
 #include "app/config/reader.h"
 #include "app/config/remote_place.h"
+#include "app/config/values.h"
 #include "core/gpu.h"
 #include "ipc/process_ids.h"
 #include "stages/filters/tile_parts.h"

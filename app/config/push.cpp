@@ -4,6 +4,7 @@
 
 #include "app/config/given.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "stages/sinks/push_target.h"
 #include "stages/sinks/pusher.h"
 

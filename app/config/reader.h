@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/choice.h"
 #include "app/config/key.h"
-#include "app/config/names.h"
 #include "app/config/report.h"
 #include "app/config/yaml.h"
 

@@ -1,6 +1,7 @@
 #include "app/config/remote_place.h"
 
 #include "app/config/cluster_name.h"
+#include "app/config/rig_config.h"
 #include "core/error.h"
 
 namespace campipe {

@@ -4,9 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
+#include "stages/filters/filter_config.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 struct RemotePlace {
   std::string node;

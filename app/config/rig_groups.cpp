@@ -1,4 +1,5 @@
 #include "app/config/rig_groups.h"
+#include "app/config/rig_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/group_config.h"
 
 namespace campipe {
+
+struct RigConfig;
 
 struct RigGroup {
   GroupConfig rules;

@@ -3,6 +3,7 @@
 
 #include "app/config/key_table.h"
 #include "app/config/schema_ranges.h"
+#include "stages/filters/filter.h"
 
 namespace campipe {
 namespace {

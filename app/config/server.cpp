@@ -6,6 +6,7 @@
 #include "app/config/password_hash.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
+#include "app/config/values.h"
 
 namespace campipe {
 namespace {

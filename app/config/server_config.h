@@ -1,19 +1,13 @@
-// The servers: their values, and beside them the description of their keys.
+// The servers and their users (their keys: app/config/keys/server.h).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "app/config/key.h"
-#include "app/config/values.h"
+#include "app/config/permission.h"
 
 namespace campipe {
-
-// view: watch, and see how the rig does. record: also recordings, and starting and stopping them. administer: all.
-// Each includes those before it.
-enum class Permission : std::uint8_t { view, record, administer };
 
 struct UserConfig {
   std::string name;
@@ -24,49 +18,11 @@ struct UserConfig {
   friend bool operator==(const UserConfig&, const UserConfig&) = default;
 };
 
-template <typename Keys>
-void describe_keys(Keys& keys, Of<UserConfig>) {
-  using U = UserConfig;
-  keys.hidden("name", &U::name);
-  keys.key("password", &U::password,
-           ParsedKey{read_password, "string", R"({"type": "string", "pattern": "^\\$argon2id\\$"})"},
-           {.meaning = "made with `campipe hash-password`; a password in clear is refused",
-            .range = "an argon2id hash",
-            .fallback = required});
-  keys.key("rtsp_secret", &U::rtsp_secret,
-           ParsedKey{read_rtsp_secret, "string", R"({"type": "string", "pattern": "^[!#-9;-~]{8,128}$"})"},
-           {.meaning = "for players that log in by RTSP's Digest, which needs a secret that is stored in clear: so not "
-                       "the password. Without it the user has Basic only: where others have one and there is no TLS, "
-                       "players that prefer Digest fail for this user",
-            .range = "8 to 128 ASCII characters, without spaces, `:` and `\"`",
-            .fallback = "none"});
-  keys.key("may", &U::may,
-           {.meaning = "`view`: watch, and see how the rig does. `record`: also recordings, and starting and stopping "
-                       "them. `administer`: also enable and disable, and, as a user of all cameras, add, change and "
-                       "remove cameras and reload"});
-  keys.key("cameras", &U::cameras,
-           ParsedKey{read_user_cameras, "list", R"({"type": "array", "minItems": 1, "items": {"type": "string"}})"},
-           {.meaning = "those that the user may see; the others do not exist for this user",
-            .range = "names of cameras, at least one",
-            .fallback = "all"});
-}
-
 struct TlsConfig {
   std::string certificate;  // PEM files
   std::string key;
   friend bool operator==(const TlsConfig&, const TlsConfig&) = default;
 };
-
-template <typename Keys>
-void describe_keys(Keys& keys, Of<TlsConfig>) {
-  constexpr std::string_view file = R"({"type": "string", "minLength": 1})";
-  keys.key("certificate", &TlsConfig::certificate, ParsedKey{read_certificate, "string", file},
-           {.meaning = "the servers' certificate, and behind it those that lead to its authority's",
-            .range = "a file (PEM)",
-            .fallback = required});
-  keys.key("key", &TlsConfig::key, ParsedKey{read_private_key, "string", file},
-           {.meaning = "its private key, not encrypted", .range = "a file (PEM)", .fallback = required});
-}
 
 // What the publisher serves. Without users everybody who reaches an address may watch, record, enable and disable (the
 // rest takes the rig's token): then addresses other than loopback ones are a mistake, unless `insecure` says that it is
@@ -81,34 +37,6 @@ struct ServerConfig {
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
-struct RigConfig;
-bool read_users(const YamlNode& node, Given<RigConfig>& file, Report& report);
-
-template <typename Keys>
-void describe_keys(Keys& keys, Of<ServerConfig>) {
-  using S = ServerConfig;
-  constexpr std::string_view address = R"({"$ref": "#/$defs/address"})";
-  keys.key("http_address", &S::http_address, ParsedKey{read_address, "string", address},
-           {.meaning = "where pages, API, live streams and metrics are served; IPv6 as `[::1]:8080`",
-            .range = "`HOST:PORT`, `:PORT` for all of the machine's addresses, `off`"});
-  keys.key("rtsp_address", &S::rtsp_address, ParsedKey{read_address, "string", address},
-           {.meaning = "where the streams are served by RTSP", .range = "as `http_address`"});
-  keys.key("insecure", &S::insecure,
-           {.meaning = "`true`: without `users`, addresses other than the machine's own (`127.0.0.1`, `[::1]`, "
-                       "`localhost`) are allowed, and everyone who reaches them may watch, record, enable and "
-                       "disable the cameras"});
-  keys.section("tls", &S::tls, {.meaning = "a certificate for HTTP and RTSP", .fallback = "no TLS"});
-  keys.entries("users", &S::users, read_users, R"({"$ref": "#/$defs/users"})",
-               {.meaning = "a user's name, as a camera's, and what the user may",
-                .range = "up to 256 users",
-                .fallback = "everybody may watch, record, enable and disable"});
-  keys.key(
-      "trusted_proxies", &S::trusted_proxies,
-      ParsedKey{read_trusted_proxies, "list",
-                R"({"type": "array", "items": {"type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]+)?$|\\$\\{"}})"},
-      {.meaning = "reverse proxies in front of `http_address`: their `X-Forwarded-For` and `X-Forwarded-Proto` are "
-                  "used, and limits of connections and wrong passwords are for the addresses behind them",
-       .range = "addresses and networks in numbers, such as `127.0.0.1` or `10.0.0.0/8`"});
-}
+inline bool serves(const ServerConfig& server) { return !server.http_address.empty() || !server.rtsp_address.empty(); }
 
 }  // namespace campipe

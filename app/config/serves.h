@@ -3,7 +3,9 @@
 
 #include <optional>
 
-#include "app/config/config.h"
+#include "app/config/cluster_config.h"
+#include "app/config/rig_settings.h"
+#include "app/config/server_config.h"
 
 namespace campipe {
 
@@ -11,6 +13,6 @@ namespace campipe {
 inline bool serves(const ServerConfig& server, const std::optional<ClusterConfig>& cluster) {
   return serves(server) || cluster;
 }
-inline bool serves(const RigConfig& rig) { return serves(rig.server, rig.cluster); }
+inline bool serves(const RigSettings& rig) { return serves(rig.server, rig.cluster); }
 
 }  // namespace campipe

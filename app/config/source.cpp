@@ -9,6 +9,7 @@
 
 #include "app/config/key_table.h"
 #include "app/config/reader.h"
+#include "app/config/values.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
@@ -29,7 +30,7 @@ constexpr std::array<ScopeOfSources, 6> scopes{{{KeyScope::files, SourceKeys::pl
 // Calls `each` for every key that was given and means nothing for this source.
 template <typename Each>
 void for_unfit_keys(const GivenCamera& camera, const Each& each) {
-  for (const Key<CameraConfig>& key : keys_of<CameraConfig>()) {
+  for (const Key& key : keys_of<CameraConfig>()) {
     const auto scope = std::ranges::find(scopes, key.text.scope, &ScopeOfSources::scope);
     if (scope != scopes.end() && camera[key.path].good && !has_keys(camera.value.source.url, scope->keys))
       each(key, scope->keys);
@@ -107,7 +108,8 @@ std::string sources_of(KeyScope scope) {
 
 void settle_source(const GivenCamera& given, CameraConfig& value) {
   if (const YamlNode* source = given["source"].node) value.source.written = written_with_variables(*source);
-  for_unfit_keys(given, [&](const Key<CameraConfig>& key, SourceKeys /*keys*/) { key.copy(value, CameraConfig()); });
+  const CameraConfig initial;
+  for_unfit_keys(given, [&](const Key& key, SourceKeys /*keys*/) { copy_value(key, &value, &initial); });
   // One of them alone moves the other's default out of its way.
   const bool has_interval = given["retry_interval"].good;
   const bool has_max = given["retry_max"].good;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/config_error.h"
 
 namespace campipe {
 

@@ -5,6 +5,7 @@
 #include "app/config/paths.h"
 #include "app/config/reader.h"
 #include "app/config/units.h"
+#include "app/config/values.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {

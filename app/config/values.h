@@ -11,13 +11,21 @@
 #include <variant>
 #include <vector>
 
-#include "app/config/key.h"
-#include "stages/filters/chain.h"
-#include "stages/sinks/push_url.h"
+#include "app/config/mosaic_layout.h"
 
 namespace campipe {
 
+class Report;
+struct YamlNode;
+template <typename Config>
+struct Given;
+struct CameraConfig;
+struct FilterConfig;
+struct MosaicCameras;
+struct MosaicKeys;
+struct PushUrl;
 struct Rgb;
+struct RigConfig;
 enum class DropPolicy : std::uint8_t;
 enum class Mps : std::uint8_t;
 enum class LinkTransport : std::uint8_t;
@@ -66,12 +74,25 @@ std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNod
 std::optional<std::string> read_link_ports(const YamlNode& node, Report& report);
 std::optional<std::vector<LinkTransport>> read_link_transports(const YamlNode& node, Report& report);
 std::optional<std::string> read_cluster_authority(const YamlNode& node, Report& report);
+// groups.cpp
+std::optional<std::vector<std::string>> read_group_cameras(const YamlNode& node, Report& report);
 // mosaic.cpp
+std::optional<MosaicCameras> read_mosaic_cameras(const YamlNode& node, Report& report);
+std::optional<MosaicLayout> read_mosaic_layout(const YamlNode& node, Report& report);
 std::optional<int> read_mosaic_size(const YamlNode& node, Report& report);
 std::optional<Rgb> read_mosaic_colour(const YamlNode& node, Report& report);
 // config.cpp
 std::optional<Mps> read_mps(const YamlNode& node, Report& report);
 std::optional<std::string> read_events(const YamlNode& node, Report& report);
 std::optional<unsigned> read_umask(const YamlNode& node, Report& report);
+
+// Maps from names to maps: what they read is put into Given::Parts. False: something in it was reported.
+bool read_outputs(const YamlNode& node, Given<CameraConfig>& camera, Report& report);
+bool read_mosaic_outputs(const YamlNode& node, Given<MosaicKeys>& mosaic, Report& report);
+bool read_defaults(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_mosaics(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_groups(const YamlNode& node, Given<RigConfig>& file, Report& report);
+bool read_users(const YamlNode& node, Given<RigConfig>& file, Report& report);
 
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/config_error.h"
 
 namespace campipe {
 

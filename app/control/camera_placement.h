@@ -4,11 +4,12 @@
 
 #include <vector>
 
-#include "app/config/stream_config.h"
 #include "core/frame.h"
 #include "core/gpu.h"
 
 namespace campipe {
+
+struct StreamConfig;
 
 struct Placement {
   Device decode_gpu;                           // the CPU: libavcodec's own decoders
@@ -42,8 +43,6 @@ inline RingMemory ring_memory(const Placement& placement, bool filled_by_gpu) {
 }
 
 // With a snapshot to take, the frames have to come to host memory anyway, so that a GPU's encoder is not tried.
-inline bool tries_gpu_encoder(const Placement& placement, const StreamConfig& output) {
-  return placement.hardware_encoder && !output.snapshot;
-}
+bool tries_gpu_encoder(const Placement& placement, const StreamConfig& output);
 
 }  // namespace campipe

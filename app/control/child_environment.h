@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/mps.h"
 #include "core/frame.h"
 
 namespace campipe {

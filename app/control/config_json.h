@@ -4,25 +4,35 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "app/config/config.h"
+#include "app/config/drop_policy.h"
 #include "app/control/json_fields.h"
+#include "stages/filters/filter_config.h"
 
 namespace campipe {
 
+struct CameraConfig;
+struct ClusterConfig;
+struct FrameRegion;
+struct MosaicCell;
+struct MosaicConfig;
+struct ResolvedOutput;
+struct Rgb;
+struct ServerConfig;
+
 template <>
 struct JsonOf<CameraConfig> {
-  static nlohmann::json write(const CameraConfig& camera) { return to_json(camera); }
-  static CameraConfig read(const nlohmann::json& from) { return camera_from_json(from); }
+  static nlohmann::json write(const CameraConfig& camera);
+  static CameraConfig read(const nlohmann::json& from);
 };
 template <>
 struct JsonOf<ResolvedOutput> {
-  static nlohmann::json write(const ResolvedOutput& output) { return to_json(output); }
-  static ResolvedOutput read(const nlohmann::json& from) { return output_from_json(from); }
+  static nlohmann::json write(const ResolvedOutput& output);
+  static ResolvedOutput read(const nlohmann::json& from);
 };
 template <>
 struct JsonOf<ClusterConfig> {
-  static nlohmann::json write(const ClusterConfig& cluster) { return to_json(cluster); }
-  static ClusterConfig read(const nlohmann::json& from) { return cluster_from_json(from); }
+  static nlohmann::json write(const ClusterConfig& cluster);
+  static ClusterConfig read(const nlohmann::json& from);
 };
 template <>
 struct JsonOf<FilterParameters> {
@@ -56,8 +66,8 @@ template <>
 struct LastOf<DropPolicy> : std::integral_constant<DropPolicy, DropPolicy::block> {};
 template <>
 struct JsonOf<ServerConfig> {
-  static nlohmann::json write(const ServerConfig& server) { return to_json(server); }
-  static ServerConfig read(const nlohmann::json& from) { return server_from_json(from); }
+  static nlohmann::json write(const ServerConfig& server);
+  static ServerConfig read(const nlohmann::json& from);
 };
 
 }  // namespace campipe

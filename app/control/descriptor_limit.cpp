@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/config/serves.h"
 #include "core/error.h"
 #include "core/log.h"

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 // Raises this process's limit, which those that it starts inherit, as far as it may without privileges.
 void raise_descriptor_limit();

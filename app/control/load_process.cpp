@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "app/config/config.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/load.h"
 #include "core/error.h"
@@ -47,21 +48,20 @@ std::optional<LoadedConfig> LoadProcess::look() {
     give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));
     return std::nullopt;
   }
-  if (loaded_) return std::move(loaded_);
+  if (loaded_) return std::move(**loaded_);
   if (how_.empty()) how_ = fmt::format("ended its process ({})", describe(*exit_));
   ConfigError error = step_.place;
   error.message += fmt::format(" {}; {}", how_, step_.remedy);
   return LoadedConfig{{}, {}, {std::move(error)}};
 }
 
+void LoadProcess::on(const messages::LoadsNext& next) { step_ = next.step; }
+void LoadProcess::on(messages::Loaded& done) { loaded_ = std::move(done.config); }
+
 bool LoadProcess::gone() {
   if (!exit_) exit_ = process_.reap();
   return exit_.has_value();
 }
-
-void LoadProcess::on(const messages::LoadsNext& next) { step_ = next.step; }
-
-void LoadProcess::on(messages::Loaded& done) { loaded_ = std::move(done.config); }
 
 // On a busy machine a step takes longer, and nothing hangs.
 bool LoadProcess::is_late() {

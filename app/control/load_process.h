@@ -18,11 +18,15 @@
 
 #include "app/config/changes.h"
 #include "app/config/loaded_json.h"
+#include "app/config/step.h"
 #include "app/control/child_process.h"
 #include "app/control/rig_signals.h"
+#include "core/clock.h"
+#include "core/indirect.h"
 
 namespace campipe {
 
+struct LoadedConfig;
 namespace messages {
 struct Loaded;
 struct LoadsNext;
@@ -62,7 +66,7 @@ class LoadProcess {
   LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
   Clock::time_point deadline_ = Clock::now() + longest_load_step;
   std::int64_t excused_ = 0;  // of its waits for a CPU, ns: those before the deadline was set
-  std::optional<LoadedConfig> loaded_;
+  std::optional<Indirect<LoadedConfig>> loaded_;
   std::optional<ExitInfo> exit_;
   std::string how_;  // it failed; empty: it was not given up
 };

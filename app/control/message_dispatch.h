@@ -24,7 +24,7 @@ constexpr messages::DescriptorCount descriptors_of() {
 }
 
 // Throws BadMessage. What was left out for want of descriptors in this process (message.incomplete) is not the sender's
-// fault. For each message of a list there is one in a file (app/control/messages/json.h).
+// fault. One source has it for all messages of a list (app/control/messages/json.h).
 template <typename M>
 M read_message(Message& message);
 // Likewise.

@@ -1,4 +1,5 @@
 #include "app/control/sent_stream.h"
+#include "app/config/camera_config.h"
 
 #include <fmt/format.h>
 

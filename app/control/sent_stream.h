@@ -10,10 +10,11 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
 #include "core/source_stream.h"
 
 namespace campipe {
+
+struct CameraConfig;
 
 struct SentStream {
   std::string codec;     // FFmpeg's name: "h264"

@@ -1,4 +1,5 @@
 #include "app/costs/codec_work.h"
+#include "stages/encoders/encoder_config.h"
 
 #include <algorithm>
 #include <array>

@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+struct EncoderConfig;
+
 // `codec`: FFmpeg's name, or "pattern" for frames that are painted. Of one that is not measured: that of the nearest
 // one that is.
 Work decode_work(std::string_view codec, const FrameFormat& format);

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "app/config/cluster_config.h"
+#include "app/config/link_transport.h"
 #include "app/link/zeromq_wire.h"
 
 namespace campipe {

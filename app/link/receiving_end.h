@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "app/config/camera_config.h"
+#include "app/config/drop_policy.h"
 #include "app/link/ring_rate.h"
 #include "app/link/session.h"
 #include "app/link/stamp_offset.h"

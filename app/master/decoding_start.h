@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/drop_policy.h"
+#include "app/config/group_config.h"
+#include "app/config/on_corrupt.h"
 #include "app/control/camera_placement.h"
 #include "app/control/shed_step.h"
 #include "app/rings/copy_target.h"
@@ -29,8 +31,8 @@ struct DecodingStart {
   bool live = false;   // a camera: reconnected for ever. Otherwise a file or the test pattern,
   bool loops = false;  // which may begin again and again
   int decode_threads = 1;
-  OnCorrupt on_corrupt = CameraConfig().on_corrupt;
-  DropPolicy drop_policy = CameraConfig().drop_policy;
+  OnCorrupt on_corrupt = OnCorrupt::show;
+  DropPolicy drop_policy = DropPolicy::block;
   int queue_size = 1;
   std::optional<GroupConfig> group;
   Placement placement;

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "app/cluster/node_offer.h"
-#include "app/config/config.h"
 #include "app/config/yaml.h"
 #include "app/mpi/rank_rig.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/plan.h"
 
 namespace campipe {
+
+struct LoadedConfig;
 
 struct RankOffer {
   std::string host{};

@@ -1,5 +1,6 @@
 #include "app/placement/camera_weights.h"
 
+#include "app/config/rig_config.h"
 #include "app/placement/capacity.h"
 #include "core/error.h"
 
@@ -25,7 +26,7 @@ CameraWeight CameraWeights::of(const CameraConfig& camera, const Machine& machin
                                const KnownStreams& streams) {
   const KnownStream stream = expected_stream(camera, streams);
   const auto found = known_.find(camera.name);
-  if (found != known_.end() && found->second.stream == stream && found->second.camera == camera)
+  if (found != known_.end() && found->second.stream == stream && *found->second.camera == camera)
     return found->second.weight;
   if (known_.size() >= 2 * most_cameras) known_.clear();  // most are of names that are gone
   const CameraWeight weight = weigh(camera, machine, costs, stream);

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "app/placement/rig_needs.h"
+#include "core/indirect.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 struct CameraWeight {
   double cores = 0;  // for filters and encoders; decoding is the master's
@@ -28,7 +32,7 @@ class CameraWeights {
 
  private:
   struct Known {
-    CameraConfig camera;
+    Indirect<CameraConfig> camera;
     KnownStream stream;
     CameraWeight weight;
   };

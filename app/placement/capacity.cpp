@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/config/rig_config.h"
 #include "core/error.h"
 
 namespace campipe {

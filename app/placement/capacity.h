@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+struct RigConfig;
+
 enum class Resource : std::uint8_t {
   decode,         // the hardware's decoders of a GPU, or of all, in millions of pixels a second
   gpu_time,       // for filters, in GPUs

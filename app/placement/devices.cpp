@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "core/error.h"
 #include "core/gpu.h"
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "app/placement/cpu_list.h"
 #include "app/placement/devices.h"
 #include "app/placement/plan.h"
@@ -16,6 +16,7 @@
 #include "core/gpu.h"
 #include "ipc/shared_memory.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 
 namespace campipe {
 namespace {

@@ -8,7 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
+#include "app/config/rig_config.h"
 #include "app/config/serves.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/mosaic_plan.h"

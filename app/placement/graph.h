@@ -16,6 +16,9 @@
 
 namespace campipe {
 
+struct FilterConfig;
+struct RigConfig;
+
 // One that has something to do.
 struct GraphProcess {
   std::string name;            // "source", "master", "master 0", "worker 0", "relay 1", "publisher"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "app/placement/graph.h"
 
 namespace campipe {

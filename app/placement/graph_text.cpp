@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "app/placement/cpu_list.h"
 #include "app/placement/graph.h"
 

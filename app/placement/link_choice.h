@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "app/config/cluster_config.h"
+#include "app/config/link_transport.h"
 
 namespace campipe {
+
+struct ClusterLinksConfig;
 
 // What a node may use for links.
 struct LinkOptions {

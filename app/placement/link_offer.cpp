@@ -1,8 +1,8 @@
 #include "app/placement/link_offer.h"
+#include "app/config/cluster_config.h"
+#include "app/config/link_transport.h"
 
 #include <nlohmann/json.hpp>
-
-#include "app/config/names.h"
 
 namespace campipe {
 

@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+struct ClusterLinksConfig;
+
 struct LinkOffer {
   LinkOptions options;
   bool encrypts = true;

@@ -1,6 +1,8 @@
 #include "app/placement/mosaic_plan.h"
 
+#include "app/config/rig_config.h"
 #include "core/gpu.h"
+#include "stages/filters/filter.h"
 
 namespace campipe {
 

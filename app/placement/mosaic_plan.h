@@ -6,12 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/control/camera_placement.h"
 #include "app/placement/devices.h"
-#include "stages/filters/filter.h"
+#include "stages/filters/filter_config.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct MosaicConfig;
+struct RigConfig;
 
 // What the camera's last node, whose first filter is the camera's filter `first`, does to its frames for a cell: all of
 // the camera's filters that change them, and then they get the cell's size.

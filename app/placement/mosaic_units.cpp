@@ -1,4 +1,5 @@
 #include "app/placement/mosaic_units.h"
+#include "app/config/camera_config.h"
 
 #include <algorithm>
 

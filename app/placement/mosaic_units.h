@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
-
 namespace campipe {
+
+struct CameraConfig;
 
 // It is a mosaic that shows the camera.
 bool shows(const CameraConfig& mosaic, const std::string& camera);

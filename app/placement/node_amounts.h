@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/config/config.h"
 #include "app/placement/mosaic_units.h"
 #include "app/placement/rig_needs.h"
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/config/remote_place.h"
+#include "app/config/rig_config.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/mosaic_plan.h"
 #include "app/placement/stand_ins.h"
@@ -368,6 +369,10 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<co
 }
 
 }  // namespace
+
+PlanError::PlanError(std::vector<PlanMistake> all, const RigConfig& rig)
+    : Error("cameras." + rig.cameras.at(all.at(0).camera).name + ".placement: " + all.at(0).message),
+      mistakes(std::move(all)) {}
 
 RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/config_error.h"
+#include "app/config/drop_policy.h"
 #include "app/control/camera_placement.h"
 #include "app/placement/devices.h"
 #include "app/placement/machine_limits.h"
@@ -14,6 +15,11 @@
 #include "core/frame.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct LoadedConfig;
+struct RigConfig;
+struct StreamConfig;
 
 struct Machine {
   std::vector<unsigned> cpus;  // those that this process may run on
@@ -98,9 +104,7 @@ struct PlanMistake {
 };
 // Of all cameras, as far as they are known; at least one.
 struct PlanError : Error {
-  PlanError(std::vector<PlanMistake> all, const RigConfig& rig)
-      : Error("cameras." + rig.cameras.at(all.at(0).camera).name + ".placement: " + all.at(0).message),
-        mistakes(std::move(all)) {}
+  PlanError(std::vector<PlanMistake> all, const RigConfig& rig);
   std::vector<PlanMistake> mistakes;
 };
 

@@ -6,11 +6,13 @@
 #include <set>
 #include <tuple>
 
-#include "app/config/names.h"
+#include "app/config/config.h"
+#include "app/config/memory_names.h"
 #include "app/config/remote_place.h"
 #include "app/placement/plan.h"
 #include "core/error.h"
 #include "core/gpu.h"
+#include "stages/encoders/encoder.h"
 
 namespace campipe {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/config/camera_config.h"
 #include "app/placement/plan.h"
 
 namespace campipe {

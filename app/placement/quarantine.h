@@ -7,10 +7,11 @@
 #include <span>
 #include <string>
 
-#include "app/config/config.h"
 #include "ipc/process_ids.h"
 
 namespace campipe {
+
+struct CameraConfig;
 
 // From its start on (`decode.isolation: always`).
 bool begins_in_quarantine(const CameraConfig& camera);

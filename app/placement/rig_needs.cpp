@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/config/limited_rate.h"
+#include "app/config/rig_config.h"
 #include "app/costs/codec_work.h"
 #include "app/costs/filter_work.h"
 #include "app/placement/mosaic_plan.h"

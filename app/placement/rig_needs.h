@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/control/descriptor_limit.h"
 #include "app/control/known_stream.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/plan.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 // What the configuration says of a source before it is opened: of test patterns. Nothing: it does not.
 std::optional<KnownStream> configured_stream(const CameraConfig& camera);

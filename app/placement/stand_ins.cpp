@@ -1,4 +1,5 @@
 #include "app/placement/stand_ins.h"
+#include "app/config/rig_config.h"
 
 #include <algorithm>
 

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/placement/devices.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 // The camera's configuration names that GPU: for all of it, for decoding, for a stage or for a tile.
 bool names(const CameraConfig& camera, const Device& gpu, const Devices& devices);

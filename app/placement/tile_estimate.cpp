@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "app/config/camera_config.h"
 #include "app/costs/codec_work.h"
 #include "app/costs/estimates.h"
 #include "app/costs/filter_work.h"

@@ -7,6 +7,8 @@
 
 namespace campipe {
 
+struct CameraConfig;
+
 // Why they cannot; empty: they may, or it is not known, or there are none. `camera`: with this plan.
 std::string why_tiles_cannot_pay(const CameraConfig& camera, const CameraPlan& plan);
 

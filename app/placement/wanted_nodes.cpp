@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/config/remote_place.h"
+#include "app/config/rig_config.h"
 #include "app/placement/plan.h"
 #include "app/placement/stand_ins.h"
 #include "core/error.h"

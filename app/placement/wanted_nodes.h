@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/placement/devices.h"
 #include "core/frame.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct RigConfig;
 
 // What a node needs, before the workers are known.
 struct WantedNode {

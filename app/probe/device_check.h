@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/mps.h"
 #include "app/control/child_process.h"
 #include "app/control/messages/parts.h"
 #include "core/clock.h"

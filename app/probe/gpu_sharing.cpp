@@ -13,7 +13,7 @@
 #include <limits>
 #include <span>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "app/control/child.h"
 #include "app/control/child_process.h"
 #include "app/probe/gpu_probe.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/camera_live.h"
 #include "app/publisher/camera_pushes.h"
 #include "app/publisher/camera_recording.h"

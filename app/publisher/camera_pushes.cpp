@@ -1,5 +1,6 @@
 #include "app/publisher/camera_pushes.h"
 
+#include "app/config/stream_config.h"
 #include "core/log.h"
 
 namespace campipe {

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/publisher/recording/audio_feed.h"
 #include "core/packet.h"
+#include "stages/sinks/push_url.h"
 #include "stages/sinks/pusher.h"
 
 namespace campipe {
+
+struct ResolvedOutput;
 
 class CameraPushes {
  public:

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/recording/recording.h"
 #include "core/profile.h"
 #include "ipc/packet_ring.h"

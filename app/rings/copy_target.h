@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "app/config/config.h"
 #include "ipc/ids.h"
+#include "stages/filters/filter_config.h"
 
 namespace campipe {
 

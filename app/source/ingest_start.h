@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/camera_config.h"
 #include "app/control/known_stream.h"
 #include "app/control/sent_stream.h"
 #include "app/rings/copy_target.h"

@@ -11,7 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "app/config/config.h"
 #include "app/rings/copy_target.h"
 #include "app/rings/correction.h"
 #include "app/rings/source_times.h"

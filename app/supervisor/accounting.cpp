@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "app/config/camera_config.h"
 #include "app/control/record_state.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -272,7 +273,7 @@ std::uint64_t newest_frame(const Camera& camera, const CameraNode& node, const R
   if (!camera.is_mosaic()) return camera.edges_to(node).front()->published();
   const std::int64_t first = clock_of(camera, page).first;
   if (first <= 0 || first > now_ns()) return 0;
-  const double ticks = static_cast<double>(now_ns() - first) * camera.config.mosaic->rate / 1e9;
+  const double ticks = static_cast<double>(now_ns() - first) * camera.config->mosaic->rate / 1e9;
   return static_cast<std::uint64_t>(ticks) + 2;
 }
 

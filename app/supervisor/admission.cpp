@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/stand_ins.h"
 #include "core/error.h"
@@ -50,15 +51,15 @@ std::string start_shortage(const RigConfig& rig, const Machine& machine, const M
 
 // What is to be there when all that goes is gone. A camera that failed takes nothing.
 RigConfig AdmissionControl::running() const {
-  RigConfig rig = rig_.config;
+  RigConfig rig = *rig_.config;
   rig.cameras.clear();
   for (const Camera& camera : rig_.cameras.all()) {
     if (camera.is_removed()) continue;
     if (camera.successor) {
-      CameraConfig& next = rig.cameras.emplace_back(resolved(*camera.successor, {}));
+      CameraConfig& next = rig.cameras.emplace_back(resolved(**camera.successor, {}));
       if (camera.displaced) prefer_place(next, camera.stands_in);
     } else if (camera.takes_part() && !camera.all_failed()) {
-      rig.cameras.push_back(camera.config);
+      rig.cameras.push_back(*camera.config);
     }
   }
   return rig;
@@ -79,15 +80,15 @@ void AdmissionControl::require(std::span<const CameraConfig> coming, bool only_t
     // What it sends now, it may send then: its own configuration stays as the source made it.
     const Camera* const camera = rig_.cameras.find(asked.name);
     const bool stays = camera != nullptr && camera->runs_as(asked);
-    if (camera != nullptr && camera->asked.source != asked.source) streams.erase(asked.name);
+    if (camera != nullptr && camera->asked->source != asked.source) streams.erase(asked.name);
     std::erase_if(then.cameras, [&](const CameraConfig& other) { return other.name == asked.name; });
-    then.cameras.push_back(stays ? camera->config : resolved(asked, {}));
+    then.cameras.push_back(stays ? *camera->config : resolved(asked, {}));
   }
   const auto before = uses(now, with_configured(rig_.streams, now.cameras));
   const auto after = uses(then, with_configured(streams, then.cameras));
   const std::vector<ResourceUse> lacking = new_shortages(before, after);
   if (lacking.empty()) return;
-  if (rig_.config.admission == Admission::refuse) throw Error("admission: " + describe(lacking));
+  if (rig_.config->admission == Admission::refuse) throw Error("admission: " + describe(lacking));
   warn(lacking);
 }
 
@@ -104,7 +105,7 @@ std::string AdmissionControl::on_stream(const Camera& camera, const KnownStream&
   const auto known = rig_.streams.find(camera.name());
   if (known != rig_.streams.end() && known->second == stream) return {};  // it was opened again
   // One that runs already, and sends more now, goes on.
-  const bool may_refuse = rig_.config.admission == Admission::refuse && known == rig_.streams.end();
+  const bool may_refuse = rig_.config->admission == Admission::refuse && known == rig_.streams.end();
   KnownStreams before = rig_.streams;
   rig_.streams[camera.name()] = stream;
   has_news_ = true;

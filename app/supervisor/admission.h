@@ -15,6 +15,9 @@
 
 namespace campipe {
 
+struct CameraConfig;
+struct RigConfig;
+
 // What a rig lacks that `before` it did not lack, or lacked less of.
 std::vector<ResourceUse> new_shortages(const std::vector<ResourceUse>& before, const std::vector<ResourceUse>& after);
 // Of the streams that its configuration announces, of which nothing has been opened; empty: nothing is short.

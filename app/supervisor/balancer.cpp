@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/placement/wanted_nodes.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/core_times.h"
@@ -24,7 +25,7 @@ constexpr auto look_interval = std::chrono::seconds(1);
 }  // namespace
 
 bool Balancer::is_wanted() const {
-  return rig_.config.balance == Balance::automatic && rig_.phase == RunPhase::running &&
+  return rig_.config->balance == Balance::automatic && rig_.phase == RunPhase::running &&
          processes_.count(ProcessKind::worker) > 1;
 }
 
@@ -99,8 +100,8 @@ void Balancer::add_nodes(RigLoad& load, const Camera& camera) {
     its.cpu_s = static_cast<double>(rig_.page.node(node.id, node.process()).thread.cpu_time.load()) / 1e9;
     its.came = counts.decoded - counts.dropped_for(DropCause::shed);
     its.late = counts.dropped_for(DropCause::queue_full);
-    its.takes_rest = !camera.is_mosaic() && !keeps_time(camera.config.source);
-    if (node.gpu != "cpu") its.gpu = rig_.weights.of(camera.config, rig_.machine, rig_.costs, rig_.streams).gpu;
+    its.takes_rest = !camera.is_mosaic() && !keeps_time(camera.config->source);
+    if (node.gpu != "cpu") its.gpu = rig_.weights.of(*camera.config, rig_.machine, rig_.costs, rig_.streams).gpu;
     if (camera.is_mosaic() || !may_wait(camera)) continue;
     its.source_waits = source_waits(camera);
     const auto stream = rig_.streams.find(camera.name());
@@ -111,10 +112,10 @@ void Balancer::add_nodes(RigLoad& load, const Camera& camera) {
 std::string Balancer::why_it_stays(const Camera& camera) const {
   if (camera.is_staged()) return "it is processed by stage or by tile";
   if (std::string why = never_moved(camera, camera.nodes.front()); !why.empty()) return why;
-  if (camera.config.placement) return "its configuration says where it runs (placement)";
-  if (!is_choice(camera.asked.gpu)) return "its configuration says where it runs (gpu)";
+  if (camera.config->placement) return "its configuration says where it runs (placement)";
+  if (!is_choice(camera.asked->gpu)) return "its configuration says where it runs (gpu)";
   if (camera.last_move && camera.last_move->by_user) return "somebody has moved it there";
-  if (!camera.is_mosaic() && !keeps_time(camera.config.source)) return "it is a file that is read as fast as it goes";
+  if (!camera.is_mosaic() && !keeps_time(camera.config->source)) return "it is a file that is read as fast as it goes";
   return "";
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "app/config/camera_config.h"
 #include "app/rings/cell_queue.h"
 
 namespace campipe {
@@ -126,7 +127,7 @@ void Camera::require_readers(CameraEdge& edge) const {
     tiled = tiled || its.tile;
   }
   if (tiled) ring.keep_together(at_work);
-  if (config.drop_policy == DropPolicy::block) ring.require(awaited);
+  if (config->drop_policy == DropPolicy::block) ring.require(awaited);
 }
 
 bool Camera::is_held_back(NodeId node) const {
@@ -264,6 +265,12 @@ bool Camera::all_encoded_failed() const {
   return !shown && std::ranges::all_of(outputs, [](const Output& output) {
     return output.is_copy() || output.state == CameraState::failed;
   });
+}
+
+bool Camera::is_mosaic() const { return config->mosaic.has_value(); }
+const std::string& Camera::name() const { return config->name; }
+bool Camera::runs_as(const CameraConfig& wanted) const {
+  return !retiring && *asked == wanted && own().state != CameraState::failed;
 }
 
 }  // namespace campipe

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/drop_policy.h"
+#include "app/config/link_transport.h"
+#include "app/config/stream_config.h"
 #include "app/control/messages/node_parts.h"
 #include "app/control/sent_stream.h"
 #include "app/control/shed_step.h"
@@ -20,6 +22,7 @@
 #include "app/supervisor/restart_policy.h"
 #include "app/supervisor/thread_watch.h"
 #include "core/clock.h"
+#include "core/indirect.h"
 #include "core/line_limit.h"
 #include "core/packet.h"
 #include "ipc/counters.h"
@@ -31,6 +34,7 @@
 
 namespace campipe {
 
+struct CameraConfig;
 struct OutputTotals;
 
 // waiting: its live source is away, and is opened again and again. disabled: nothing of it runs, by its configuration.
@@ -347,9 +351,9 @@ struct SourceDecoding {
 struct Camera {
   CameraId id;
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
-  CameraConfig asked;               // as it was loaded
+  Indirect<CameraConfig> asked;     // as it was loaded
   std::optional<SentStream> sends;  // what its source was found to send, if `asked` depends on it
-  CameraConfig config;              // as it is run
+  Indirect<CameraConfig> config;    // as it is run
 
   CameraSource source;
   SourceDecoding decoding;
@@ -373,13 +377,13 @@ struct Camera {
   std::string stands_in;       // where it is to run instead, as people write it; empty: where plan() says
   bool displaced = false;      // it goes since a GPU is gone, or is here again, and comes anew elsewhere
 
-  bool retiring = false;                  // asked to end while the rig runs on
-  std::optional<CameraConfig> successor;  // what comes in its place then; none: nothing
+  bool retiring = false;                            // asked to end while the rig runs on
+  std::optional<Indirect<CameraConfig>> successor;  // what comes in its place then; none: nothing
 
   QuarantinePolicy faults;  // of its threads in the source, the master and its worker
 
   // Without a source: what it shows comes from other cameras.
-  [[nodiscard]] bool is_mosaic() const { return config.mosaic.has_value(); }
+  [[nodiscard]] bool is_mosaic() const;
   // Of its source's frames; not of a mosaic.
   [[nodiscard]] CameraEdge& frames() { return edges.front(); }
   [[nodiscard]] const CameraEdge& frames() const { return edges.front(); }
@@ -421,17 +425,15 @@ struct Camera {
   // It runs, and is neither being changed nor placed anew.
   [[nodiscard]] bool is_at_work() const { return own().state == CameraState::running && !retiring && !relocation; }
   // Its nodes have work.
-  [[nodiscard]] bool uses_worker() const { return shown || needs_worker(config); }
+  [[nodiscard]] bool uses_worker() const { return shown || needs_worker(*config); }
   [[nodiscard]] bool nodes_done() const;
   [[nodiscard]] Output& own() { return outputs.front(); }
   [[nodiscard]] const Output& own() const { return outputs.front(); }
-  [[nodiscard]] const std::string& name() const { return config.name; }
+  [[nodiscard]] const std::string& name() const;
   // It is going, and nothing comes in its place: for requests for changes it is not there any more.
   [[nodiscard]] bool is_removed() const { return retiring && !successor; }
   // It need not come anew to be as `wanted` says. One that failed does: the user has repaired what was wrong.
-  [[nodiscard]] bool runs_as(const CameraConfig& wanted) const {
-    return !retiring && asked == wanted && own().state != CameraState::failed;
-  }
+  [[nodiscard]] bool runs_as(const CameraConfig& wanted) const;
   // Some process has, or had, work with it.
   [[nodiscard]] bool takes_part() const { return own().state != CameraState::disabled; }
   [[nodiscard]] bool all_failed() const;

@@ -1,4 +1,5 @@
 #include "app/supervisor/camera_parts.h"
+#include "app/config/camera_config.h"
 
 namespace campipe {
 namespace {
@@ -13,7 +14,7 @@ void add_reader(CameraEdge& edge, NodeId node, unsigned worker) {
 
 void add_nodes(Camera& camera, const std::vector<NodeId>& nodes, const std::vector<EdgeId>& edges,
                const CameraPlan& where, const Devices& devices) {
-  const std::vector<FilterConfig>& filters = camera.config.filters;
+  const std::vector<FilterConfig>& filters = camera.config->filters;
   if (!camera.is_mosaic() && camera.edges.empty()) camera.edges.emplace_back().id = edges[0];
   for (unsigned n = 0; n < nodes.size(); ++n) {
     const NodePlan& planned = where.nodes[n];
@@ -22,7 +23,7 @@ void add_nodes(Camera& camera, const std::vector<NodeId>& nodes, const std::vect
     node.worker = planned.worker;
     node.gpu = planned.remote.empty() ? gpu_name(devices, planned.gpu) : planned.remote;
     node.remote = planned.remote;
-    node.done = !needs_worker(camera.config);
+    node.done = !needs_worker(*camera.config);
     node.first_filter = planned.first_filter;
     const bool is_tile = n < where.tiles;
     if (is_tile) node.tile = n;

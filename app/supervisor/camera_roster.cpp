@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
 #include "app/control/messages/to_publisher.h"
@@ -17,6 +18,7 @@
 #include "ipc/counter_table.h"
 #include "ipc/drop_causes.h"
 #include "ipc/shared_block.h"
+#include "stages/sources/source.h"
 
 namespace campipe {
 namespace {
@@ -37,8 +39,22 @@ bool is_at_rest(const Camera& camera) {
 
 }  // namespace
 
+struct CameraRoster::Comes {
+  CameraConfig asked;
+  std::optional<SentStream> sends = {};  // what it has been found to send
+  TotalsByName before = {};              // what was counted under the names of its outputs
+  // Of one that is displaced.
+  bool displaced = false;
+  bool quarantined = false;
+  std::optional<Device> home = {};
+  std::string stands_in = {};
+  ShedStep shed = ShedStep::none;
+  std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
+  std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
+};
+
 void CameraRoster::add_all(const RigPlan& plan) {
-  const std::vector<CameraConfig>& cameras = rig_.config.cameras;
+  const std::vector<CameraConfig>& cameras = rig_.config->cameras;
   std::size_t descriptors = supervisor_descriptors(processes_.all().size());
   for (unsigned c = 0; c < cameras.size(); ++c) {
     const CameraPlan& planned = plan.cameras[c];
@@ -59,7 +75,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.home = comes.home;
   camera.stands_in = comes.stands_in;
   camera.shed = comes.shed;
-  const CameraConfig& config = camera.config;
+  const CameraConfig& config = *camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
   camera.source.placement = where.placement;
@@ -82,7 +98,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
     if (const auto copied = comes.copied.find(output.config.name); copied != comes.copied.end())
       output.copied = copied->second;
     if (!config.enabled) output.become(CameraState::disabled);
-    if (!rig_.events && !rig_.config.events.empty()) rig_.events = rig_.config.events;
+    if (!rig_.events && !rig_.config->events.empty()) rig_.events = rig_.config->events;
     if (!rig_.events && has_motion(output.config)) rig_.events = "events.jsonl";
   }
   return rig_.cameras.add(std::move(camera));
@@ -111,7 +127,7 @@ void CameraRoster::isolate_cameras_of(const ManagedProcess& master) {
     SourceDecoding& decoding = camera.decoding;
     if (camera.relocation) continue;  // it gets another master in any case
     if (decoding.process != master.id || !std::exchange(decoding.isolate, false) || decoding.over) continue;
-    ManagedProcess& apart = master_for(camera.config, {}, true);
+    ManagedProcess& apart = master_for(*camera.config, {}, true);
     spdlog::warn("{}: is decoded apart from now on, in {}, since it has brought down {}", camera.name(), role_of(apart),
                  role_of(master));
     setup_.decode_in(camera, apart);
@@ -132,10 +148,10 @@ void CameraRoster::require_room(std::span<const CameraConfig> coming, bool only_
   std::size_t descriptors = supervisor_descriptors(processes_.all().size() + 1);
   for (const Camera& camera : rig_.cameras.all()) {
     const auto changed = std::ranges::find(coming, camera.name(), &CameraConfig::name);
-    const auto* next = changed != coming.end() ? &*changed : camera.successor ? &*camera.successor : nullptr;
+    const auto* next = changed != coming.end() ? &*changed : camera.successor ? &**camera.successor : nullptr;
     outputs += std::max(camera.outputs.size(), next != nullptr ? 1 + next->outputs.size() : 0);
-    cells += std::max(cells_of(camera.config), next != nullptr ? cells_of(*next) : 0);
-    descriptors += std::max(descriptors_of(camera.config), next != nullptr ? descriptors_of(*next) : 0);
+    cells += std::max(cells_of(*camera.config), next != nullptr ? cells_of(*next) : 0);
+    descriptors += std::max(descriptors_of(*camera.config), next != nullptr ? descriptors_of(*next) : 0);
   }
   for (const CameraConfig& config : coming) {
     if (rig_.cameras.find(config.name) != nullptr) continue;
@@ -169,13 +185,13 @@ void CameraRoster::add(const Comes& comes) {
 // Once it has sent something else it stays what it has become by that. Nothing else can be asked for in this way: a
 // master that was taken over gets no more than that a camera is run in its other form.
 void CameraRoster::on_sent_stream(Camera& camera, const SentStream& sends) {
-  const bool decided = camera.sends && !fits(camera.asked, *camera.sends);
+  const bool decided = camera.sends && !fits(*camera.asked, *camera.sends);
   const bool can_change = camera.takes_part() && !camera.retiring && rig_.phase == RunPhase::running;
-  if (!can_change || decided || !depends_on_stream(camera.asked)) return;
+  if (!can_change || decided || !depends_on_stream(*camera.asked)) return;
   const bool is_news = camera.sends != sends;
   camera.sends = sends;
-  if (is_news) spdlog::info("{}: {}", camera.name(), outcome(camera.asked, sends));
-  if (!fits(camera.asked, sends)) retire(camera, camera.asked);
+  if (is_news) spdlog::info("{}: {}", camera.name(), outcome(*camera.asked, sends));
+  if (!fits(*camera.asked, sends)) retire(camera, *camera.asked);
 }
 
 void CameraRoster::on_opened_stream(Camera& camera, const KnownStream& stream) {
@@ -187,7 +203,8 @@ void CameraRoster::on_opened_stream(Camera& camera, const KnownStream& stream) {
 }
 
 void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& successor) {
-  camera.successor = successor;
+  camera.successor.reset();
+  if (successor) camera.successor = *successor;
   if (camera.retiring) return;
   camera.retiring = true;
   if (!camera.takes_part()) return;
@@ -195,10 +212,10 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
 }
 
 void CameraRoster::change(Camera& camera, const CameraConfig& config) {
-  CameraConfig same = camera.asked;
+  CameraConfig same = *camera.asked;
   same.priority = config.priority;
-  if (!camera.runs_as(camera.asked) || same != config) return retire(camera, config);
-  camera.asked.priority = camera.config.priority = config.priority;
+  if (!camera.runs_as(*camera.asked) || same != config) return retire(camera, config);
+  camera.asked->priority = camera.config->priority = config.priority;
   spdlog::info("{}: its priority is {} now", camera.name(), config.priority);
 }
 
@@ -216,9 +233,9 @@ void CameraRoster::settle_retiring(Camera& camera) {
     return;
   }
   const auto successor = std::move(camera.successor);
-  Comes comes = successor ? comes_of(camera, *successor) : Comes();
+  Comes comes = successor ? comes_of(camera, **successor) : Comes();
   const bool is_same = comes.sends || comes.displaced;
-  const auto* const change = !successor ? "removed" : is_same ? "" : successor->enabled ? "changed" : "disabled";
+  const auto* const change = !successor ? "removed" : is_same ? "" : (*successor)->enabled ? "changed" : "disabled";
   comes.before = remove(camera, change);
   if (!successor) return;
   try {
@@ -230,14 +247,14 @@ void CameraRoster::settle_retiring(Camera& camera) {
 
 CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraConfig& successor) {
   Comes comes{successor};
-  if (successor != camera.asked) return comes;  // a user has changed it: it is placed as any that comes
+  if (successor != *camera.asked) return comes;  // a user has changed it: it is placed as any that comes
   comes.sends = camera.sends;
   comes.displaced = camera.displaced;
   comes.quarantined = camera.decoding.quarantine || camera.decoding.isolate;
   comes.home = camera.home;
   comes.stands_in = camera.stands_in;
   if (camera.displaced) comes.shed = camera.shed;
-  if (!camera.displaced || camera.is_mosaic() || is_live(camera.config.source.url)) return comes;
+  if (!camera.displaced || camera.is_mosaic() || is_live(camera.config->source.url)) return comes;
   const auto& ring = camera.frames().newest;
   comes.resume = ring ? ring->observer.last_pts() : std::nullopt;
   if (!comes.resume) comes.resume = camera.frames().last_pts;
@@ -251,7 +268,7 @@ void CameraRoster::displace(Camera& camera, const std::string& stands_in) {
   if (camera.retiring) return;  // what comes in its place is placed then
   camera.displaced = true;
   camera.stands_in = stands_in;
-  retire(camera, camera.asked);
+  retire(camera, *camera.asked);
 }
 
 CameraConfig CameraRoster::as_run(const CameraConfig& asked, const std::optional<SentStream>& sends,
@@ -328,7 +345,7 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   Camera* camera = rig_.cameras.find(asked.name);
   if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
   // Also while it is only about to be: its processes still work.
-  const bool disabled = camera->successor ? !camera->successor->enabled : !camera->takes_part();
+  const bool disabled = camera->successor ? !(*camera->successor)->enabled : !camera->takes_part();
   if (disabled) return refused(409, "it is disabled");
   bool any = false;
   bool lives = false;

@@ -24,6 +24,8 @@ namespace messages {
 struct Answer;
 struct SetRecording;
 }  // namespace messages
+struct CameraConfig;
+struct RigConfig;
 
 class CameraRoster {
  public:
@@ -74,19 +76,7 @@ class CameraRoster {
   messages::Answer set_recording(const messages::SetRecording& asked);
 
  private:
-  struct Comes {
-    CameraConfig asked;
-    std::optional<SentStream> sends = {};  // what it has been found to send
-    TotalsByName before = {};              // what was counted under the names of its outputs
-    // Of one that is displaced.
-    bool displaced = false;
-    bool quarantined = false;
-    std::optional<Device> home = {};
-    std::string stands_in = {};
-    ShedStep shed = ShedStep::none;
-    std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
-    std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
-  };
+  struct Comes;
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
   [[nodiscard]] bool has_cameras(const ManagedProcess& master) const;
   void add(const Comes& comes);

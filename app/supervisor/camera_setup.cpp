@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/config/serves.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/node_parts.h"
@@ -23,13 +24,13 @@ constexpr std::int64_t most_ahead = 3'600'000'000'000;
 
 bool takes_audio(const Camera& camera, const Output& output, const RigConfig& rig) {
   const bool used = output.config.record || !output.config.push.empty() || serves(rig);
-  return used && camera.config.source.audio == Audio::copy;
+  return used && camera.config->source.audio == Audio::copy;
 }
 
 // That need frames only while they have viewers.
 std::vector<OutputId> on_demand_outputs(const Camera& camera) {
   std::vector<OutputId> outputs;
-  if (encoded_outputs(camera.config) > 0) return outputs;
+  if (encoded_outputs(*camera.config) > 0) return outputs;
   for (const Output& output : camera.outputs) {
     if (!output.is_copy() && output.state != CameraState::failed) outputs.push_back(output.id);
   }
@@ -60,8 +61,8 @@ messages::WrittenEdge written(const Camera& camera, const CameraEdge& edge) {
   message.name = camera.name();
   message.filters = edge.filters;
   message.rate = edge.rate;
-  message.drop_policy = edge.drop_policy(camera.config);
-  message.queue_size = edge.queue_size(camera.config);
+  message.drop_policy = edge.drop_policy(*camera.config);
+  message.queue_size = edge.queue_size(*camera.config);
   message.memory = edge.memory;
   message.readers = static_cast<unsigned>(edge.readers.size());
   message.epoch = edge.epoch + 1;
@@ -121,22 +122,22 @@ void CameraSetup::send_to_source(Camera& camera) {
   CameraEdge& frames = camera.frames();
   messages::ReadCamera message;
   message.camera = camera.id;
-  message.config = camera.config;
+  message.config = *camera.config;
   message.epoch = source.packets.epoch + 1;
   source.keep_next_packet();
   message.packet = source.next_packet;
   message.resume = frames.newest_pts();
   // A file that does not begin again goes back for what has not been published; of all others nothing comes again.
-  const bool goes_back = !is_live(camera.config.source.url) && !camera.config.source.loop;
+  const bool goes_back = !is_live(camera.config->source.url) && !camera.config->source.loop;
   const auto shown_until = source.packets.newest ? source.packets.newest->shown_until() : std::nullopt;
   if (!goes_back && shown_until.value_or(0) - message.resume.value_or(0) < most_ahead)
     message.resume = std::max(message.resume, shown_until);
   message.set_move = rig_.page.decode(camera.id, camera.decoding.process).sets.move;
   const bool decoded = !camera.decoding.given_up;
-  message.decode = decoded && encoded_outputs(camera.config) > 0;
+  message.decode = decoded && encoded_outputs(*camera.config) > 0;
   message.on_demand = decoded && !on_demand_outputs(camera).empty();
   message.shown = decoded && camera.shown;
-  message.undecided = depends_on_stream(camera.asked) && (!camera.sends || fits(camera.asked, *camera.sends));
+  message.undecided = depends_on_stream(*camera.asked) && (!camera.sends || fits(*camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (!decoded && !output.is_plain_copy()) continue;
     if (output.is_copy()) {
@@ -144,7 +145,7 @@ void CameraSetup::send_to_source(Camera& camera) {
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
                                 output.copied.shown_until, output.config.filters});
     }
-    if (takes_audio(camera, output, rig_.config)) message.audio.push_back({output.id, output.audio.epoch + 1});
+    if (takes_audio(camera, output, *rig_.config)) message.audio.push_back({output.id, output.audio.epoch + 1});
   }
   source.gone = !processes_.send(processes_.source(), message);
 }
@@ -155,14 +156,14 @@ void CameraSetup::send_to_master(Camera& camera) {
   message.camera = camera.id;
   message.edge = frames.id;
   message.readers = static_cast<unsigned>(frames.readers.size());
-  message.config = for_decoding(camera.config);
-  message.live = is_live(camera.config.source.url);
+  message.config = for_decoding(*camera.config);
+  message.live = is_live(camera.config->source.url);
   message.placement = camera.source.placement;
   message.epoch = frames.epoch + 1;
   message.base = frames.published();
   message.resume = frames.last_pts;
   message.resume_packet = frames.last_packet;
-  message.decode = encoded_outputs(camera.config) > 0;
+  message.decode = encoded_outputs(*camera.config) > 0;
   message.on_demand = on_demand_outputs(camera);
   message.shown = camera.shown;
   message.shed = camera.shed;
@@ -229,15 +230,15 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     message.inputs.push_back(input->id);
   }
   if (node.joins) {
-    message.join = messages::Join{camera.config.filters, camera.frames().published(), {}};
+    message.join = messages::Join{camera.config->filters, camera.frames().published(), {}};
     for (const CameraEdge* input : inputs) {
       if (!camera.node(*input->writer).remote.empty()) message.join->elsewhere.push_back(input->id);
     }
   }
   message.name = camera.name();
-  message.drop_policy = frame_policy(camera.config);
-  message.queue_size = static_cast<unsigned>(camera.config.queue_size);
-  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config.mosaic, camera.cells, {}};
+  message.drop_policy = frame_policy(*camera.config);
+  message.queue_size = static_cast<unsigned>(camera.config->queue_size);
+  if (camera.is_mosaic()) message.compose = messages::Compose{*camera.config->mosaic, camera.cells, {}};
   const CameraMove* const takes_over = camera.move && camera.move->to == node.id ? &*camera.move : nullptr;
   message.takes_over = takes_over != nullptr;
   if (message.takes_over && message.compose) {
@@ -329,7 +330,7 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
 }
 
 ResolvedOutput CameraSetup::as_published(ResolvedOutput config) const {
-  if (rig_.config.cluster) config.node = node_name(*rig_.config.cluster);
+  if (rig_.config->cluster) config.node = node_name(*rig_.config->cluster);
   return config;
 }
 

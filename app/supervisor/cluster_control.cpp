@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/rig_settings.h"
 #include "app/control/json_fields.h"
 #include "app/control/messages/answer.h"
 #include "app/control/messages/cluster.h"
@@ -23,10 +24,10 @@ bool ClusterControl::process_runs() const {
 }
 
 nlohmann::json ClusterControl::status() const {
-  if (!rig_.config.cluster) return {};
+  if (!rig_.settings().cluster) return {};
   ClusterState shown = seen_;
-  shown.cluster = rig_.config.cluster->name;
-  shown.node = node_name(*rig_.config.cluster);
+  shown.cluster = rig_.settings().cluster->name;
+  shown.node = node_name(*rig_.settings().cluster);
   if (!process_runs()) {
     shown.etcd.up = false;
     shown.etcd.problem = "the process that talks to etcd is being restarted";
@@ -37,7 +38,7 @@ nlohmann::json ClusterControl::status() const {
 template <typename Request>
 void ClusterControl::pass_on(Request asked, pid_t asker) {
   const auto refuse = [&](int status, const char* why) { answer_(asker, asked.request, refused(status, why)); };
-  if (!rig_.config.cluster) return refuse(404, "this rig is no node of a cluster");
+  if (!rig_.settings().cluster) return refuse(404, "this rig is no node of a cluster");
   if (rig_.phase != RunPhase::running) return refuse(409, "the rig is ending");
   const std::uint64_t number = next_number_++;
   const std::uint64_t request = std::exchange(asked.request, number);

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/links_found.h"
 #include "app/control/messages/to_publisher.h"
@@ -38,9 +39,9 @@ std::string random_instance() {
 
 // Of this node alone: several may run on one machine.
 std::filesystem::path folder_of(const RigState& rig) {
-  if (!rig.config.cluster) return {};
+  if (!rig.config->cluster) return {};
   const auto state = state_folder().value_or(std::filesystem::absolute(rig.options.config).parent_path());
-  return state / "clusters" / rig.config.cluster->name / node_name(*rig.config.cluster);
+  return state / "clusters" / rig.config->cluster->name / node_name(*rig.config->cluster);
 }
 
 // All that it records of itself has its first group of pictures in a file. Where nothing is recorded, or only what
@@ -67,8 +68,8 @@ bool is_starting(const Camera& camera) {
 
 // One that failed is not tried again by itself.
 bool is_asked(const Camera& camera, const CameraConfig& config) {
-  if (camera.retiring) return camera.successor && *camera.successor == config;
-  return camera.asked == config;
+  if (camera.retiring) return camera.successor && **camera.successor == config;
+  return *camera.asked == config;
 }
 
 }  // namespace
@@ -87,13 +88,15 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
 
 messages::OfferNode ClusterRig::offer() const {
   nlohmann::json devices = to_json(rig_.machine.devices);
-  if (links_found_) devices["links"] = to_json(link_offer(rig_.config.cluster->links, *links_found_));
+  if (links_found_) devices["links"] = to_json(link_offer(rig_.config->cluster->links, *links_found_));
   return {node_capacity(rig_.machine, rig_.costs), std::move(devices), is_unusable_};
 }
 
+bool ClusterRig::is_on() const { return rig_.config->cluster.has_value(); }
+
 void ClusterRig::send_setup(ManagedProcess& process) {
   offered_ = offer();
-  messages::JoinCluster join{*rig_.config.cluster, instance_, folder_.string(), rig_.options.text, offered_, {}};
+  messages::JoinCluster join{*rig_.config->cluster, instance_, folder_.string(), rig_.options.text, offered_, {}};
   if (duties_) {
     for (const auto& [name, leaves] : *duties_) join.duties.push_back({name, rig_.fences.at(name)});
   }
@@ -106,9 +109,9 @@ void ClusterRig::send_setup(ManagedProcess& process) {
 void ClusterRig::send_recorded() {
   for (const auto& [name, known] : cameras_) {
     if (rig_.cameras.find(name) != nullptr) continue;
-    for (ResolvedOutput& output : resolved_outputs(known.config)) {
+    for (ResolvedOutput& output : resolved_outputs(*known.config)) {
       if (!output.record) continue;
-      output.node = node_name(*rig_.config.cluster);
+      output.node = node_name(*rig_.config->cluster);
       processes_.send(processes_.publisher(), messages::DisabledCamera{std::move(output)});
     }
   }
@@ -226,7 +229,7 @@ void ClusterRig::take(LoadedConfig loaded) {
   failed_.clear();
   needs_.emplace();
   std::map<std::string, std::string> units = mosaic_units(loaded.rig.cameras);
-  const std::string own = node_name(*rig_.config.cluster);
+  const std::string own = node_name(*rig_.config->cluster);
   std::map<std::string, std::vector<RemotePart>> parts;
   for (CameraConfig& camera : loaded.rig.cameras) {
     parts[camera.name] = remote_parts(camera);
@@ -250,11 +253,11 @@ std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point 
   for (const auto& [name, leaves] : *duties_) {
     const auto known = cameras_.find(name);
     if (known == cameras_.end()) continue;  // a newer rig comes
-    const bool keeps = known->second.config.on_partition == OnPartition::keep;
-    if (!leaves && (keeps || to_ns(now) < lease_until_)) cameras.emplace(name, &known->second.config);
+    const bool keeps = known->second.config->on_partition == OnPartition::keep;
+    if (!leaves && (keeps || to_ns(now) < lease_until_)) cameras.emplace(name, &*known->second.config);
     // It goes on as it runs, if it does.
     const Camera* const camera = leaves && keeps ? rig_.cameras.find(name) : nullptr;
-    if (camera != nullptr && !camera->retiring) cameras.emplace(name, &camera->asked);
+    if (camera != nullptr && !camera->retiring) cameras.emplace(name, &*camera->asked);
   }
   return cameras;
 }
@@ -262,7 +265,7 @@ std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point 
 std::chrono::nanoseconds ClusterRig::clock_tolerance() const {
   std::chrono::nanoseconds tightest = usual_clock_tolerance;
   for (const auto& [name, known] : cameras_) {
-    if (known.config.group) tightest = std::min(tightest, known.config.group->tolerance);
+    if (known.config->group) tightest = std::min(tightest, known.config->group->tolerance);
   }
   return tightest;
 }
@@ -270,7 +273,7 @@ std::chrono::nanoseconds ClusterRig::clock_tolerance() const {
 std::vector<const CameraConfig*> ClusterRig::mosaics_across_nodes() const {
   std::vector<const CameraConfig*> mosaics;
   for (const auto& [name, known] : cameras_) {
-    const CameraConfig& config = known.config;
+    const CameraConfig& config = *known.config;
     if (config.mosaic && config.mosaic->across_nodes && config.enabled) mosaics.push_back(&config);
   }
   return mosaics;
@@ -279,8 +282,8 @@ std::vector<const CameraConfig*> ClusterRig::mosaics_across_nodes() const {
 std::vector<ClusterRig::GuestPart> ClusterRig::guest_parts() const {
   std::vector<GuestPart> parts;
   for (const auto& [name, known] : cameras_) {
-    if (!known.config.enabled) continue;
-    for (const RemotePart& part : known.parts) parts.push_back({&known.config, &part});
+    if (!known.config->enabled) continue;
+    for (const RemotePart& part : known.parts) parts.push_back({&*known.config, &part});
   }
   return parts;
 }
@@ -347,8 +350,8 @@ void ClusterRig::start_waiting(std::vector<std::string> waiting, Clock::time_poi
     const Known& known = cameras_.at(name);
     try_to(name, [&] {
       if (!known.problem.empty()) throw Error(known.problem);
-      roster_.require_room({&known.config, 1});
-      roster_.add(known.config);
+      roster_.require_room({&*known.config, 1});
+      roster_.add(*known.config);
     });
   }
 }

@@ -24,8 +24,12 @@
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/start_pacer.h"
+#include "core/indirect.h"
 
 namespace campipe {
+
+struct CameraConfig;
+struct LoadedConfig;
 
 class ClusterRig {
  public:
@@ -33,7 +37,7 @@ class ClusterRig {
   ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
              std::function<void(const std::string& reason)> on_refused);
 
-  [[nodiscard]] bool is_on() const { return rig_.config.cluster.has_value(); }
+  [[nodiscard]] bool is_on() const;
   // What a new process of the cluster has to know.
   void send_setup(ManagedProcess& process);
   // A new publisher: cameras of the cluster that do not run here, of which there may be recordings.
@@ -62,7 +66,7 @@ class ClusterRig {
 
  private:
   struct Known {
-    CameraConfig config;                 // as it would run here
+    Indirect<CameraConfig> config;       // as it would run here
     std::string problem = {};            // why it cannot
     std::vector<RemotePart> parts = {};  // that are done here if it runs on another node
   };

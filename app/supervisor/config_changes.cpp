@@ -7,7 +7,9 @@
 #include <iterator>
 #include <utility>
 
+#include "app/config/config.h"
 #include "app/config/report.h"
+#include "app/config/rig_config.h"
 #include "app/control/messages/to_publisher.h"
 #include "app/supervisor/answers.h"
 #include "core/error.h"
@@ -47,7 +49,7 @@ std::vector<CameraConfig> mosaics_of(const RigConfig& rig) {
 }
 
 // What the camera is asked to be, or will be asked to be once it has gone.
-const CameraConfig& wanted_of(const Camera& camera) { return camera.successor ? *camera.successor : camera.asked; }
+const CameraConfig& wanted_of(const Camera& camera) { return camera.successor ? **camera.successor : *camera.asked; }
 
 const CameraConfig* find(const RigConfig& rig, const std::string& name) {
   const auto config = std::ranges::find(rig.cameras, name, &CameraConfig::name);
@@ -92,7 +94,7 @@ void ConfigChanges::send_answer(pid_t asker, std::uint64_t request, messages::An
 }
 
 void ConfigChanges::ask(messages::ConfigChange change, pid_t asker) {
-  if (rig_.config.cluster && !is_reload(change)) {
+  if (rig_.config->cluster && !is_reload(change)) {
     return send_answer(asker, number_of(change),
                        refused(409, "the cameras are a cluster's: change its rig with `campipe cluster apply FILE`"));
   }
@@ -211,22 +213,22 @@ messages::Answer ConfigChanges::refusal_of(const std::vector<ConfigError>& error
 // All of it, or nothing.
 messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   if (const auto errors = errors_of(loaded); !errors.empty()) return refusal_of(errors, 400);
-  if (const auto key = needs_restart(rig_.config, loaded.rig)) {
+  if (const auto key = needs_restart(*rig_.config, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
-  const Admission before = std::exchange(rig_.config.admission, loaded.rig.admission);
-  const Balance balance = std::exchange(rig_.config.balance, loaded.rig.balance);
+  const Admission before = std::exchange(rig_.config->admission, loaded.rig.admission);
+  const Balance balance = std::exchange(rig_.config->balance, loaded.rig.balance);
   CameraDifference cameras;
   try {
-    if (!rig_.config.cluster) cameras = roster_.apply(loaded.rig);  // else its file says nothing of those that run
+    if (!rig_.config->cluster) cameras = roster_.apply(loaded.rig);  // else its file says nothing of those that run
   } catch (...) {
-    rig_.config.admission = before;
-    rig_.config.balance = balance;
+    rig_.config->admission = before;
+    rig_.config->balance = balance;
     throw;
   }
   // Also where it is the same: certificates are read anew.
   processes_.send(processes_.publisher(), messages::ChangeServer{loaded.rig.server});
-  rig_.config.server = loaded.rig.server;
+  rig_.config->server = loaded.rig.server;
   rig_.options.digest = loaded.digest;
   return reloaded_answer(cameras);
 }

@@ -22,6 +22,10 @@
 
 namespace campipe {
 
+struct CameraConfig;
+struct LoadedConfig;
+struct RigConfig;
+
 class ConfigChanges {
  public:
   // What loads the configuration logs to `log_fd`. `show_ready`: a reload is over.

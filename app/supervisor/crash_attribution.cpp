@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/config/camera_config.h"
 #include "app/placement/quarantine.h"
 #include "app/supervisor/camera_threads.h"
 #include "core/log.h"
@@ -46,7 +47,7 @@ void leave_unread(Output& output) {
 // Its next master is one of its own. Soon again: that does not decode again what it crashed at.
 void note_crash(Camera& camera, Clock::time_point now) {
   SourceDecoding& decoding = camera.decoding;
-  if (!decoding.quarantine) decoding.isolate = may_be_quarantined(camera.config);
+  if (!decoding.quarantine) decoding.isolate = may_be_quarantined(*camera.config);
   decoding.skips = decoding.crashed && now - *decoding.crashed < soon;
   decoding.crashed = now;
 }
@@ -141,7 +142,7 @@ bool CrashAttribution::give_up_viewers(Camera& camera) {
   if (camera.is_mosaic()) return false;
   const auto& ring = camera.frames().newest;
   const bool decodes = ring && ring->observer.writer_state() == WriterState::open;
-  if (!decodes || encoded_outputs(camera.config) > 0) return false;
+  if (!decodes || encoded_outputs(*camera.config) > 0) return false;
   bool any = false;
   for (Output& output : camera.outputs) {
     if (!output.config.on_demand || output.state == CameraState::failed) continue;

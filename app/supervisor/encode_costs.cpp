@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "app/config/rig_config.h"
 #include "app/placement/rig_needs.h"
 #include "app/supervisor/accounting.h"
 #include "core/log.h"
@@ -83,8 +84,8 @@ bool EncodeCosts::enter(const Camera& camera, Measured& measured) {
   if (!cores) return false;
   measured.new_samples = 0;
   RigConfig alone;
-  alone.worker_count = rig_.config.worker_count;
-  alone.cameras = {camera.config};
+  alone.worker_count = rig_.config->worker_count;
+  alone.cameras = {*camera.config};
   const RigNeeds needs = find_needs(alone, plan(alone, rig_.machine), rig_.machine.devices, rig_.costs, rig_.streams);
   if (needs.cores.encode <= 0) return false;
   double& known = rig_.costs.encode_factors.try_emplace(camera.name(), 1).first->second;

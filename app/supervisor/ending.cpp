@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/camera_config.h"
+#include "app/config/rig_settings.h"
 #include "app/config/serves.h"
 #include "app/control/messages/cluster.h"
 #include "app/control/messages/run.h"
@@ -78,12 +80,12 @@ void Supervisor::drain(const std::string& why) {
 bool Supervisor::everything_is_over() const {
   const auto cameras = rig_.cameras.all();
   if (rig_.phase == RunPhase::running && cluster_.is_on()) return false;  // it may be given others
-  if (rig_.phase == RunPhase::running && serves(rig_.config)) {
+  if (rig_.phase == RunPhase::running && serves(rig_.settings())) {
     const bool any = std::ranges::any_of(cameras, [](const Camera& camera) { return camera.takes_part(); });
     const bool one_may_come_back = std::ranges::any_of(cameras, [](const Camera& camera) {
       const CameraState state = camera.own().state;
       const bool rests = state == CameraState::failed || state == CameraState::disabled;
-      return rests && !camera.is_removed() && !camera.is_mosaic() && !can_end(camera.config.source);
+      return rests && !camera.is_removed() && !camera.is_mosaic() && !can_end(camera.config->source);
     });
     if (!any || one_may_come_back) return false;
   }

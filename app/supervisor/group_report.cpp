@@ -1,5 +1,6 @@
 #include "app/supervisor/group_report.h"
 
+#include "app/config/camera_config.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
 #include "ipc/decode_blocks.h"
@@ -15,7 +16,7 @@ double ms(double ns) { return rounded(ns / 1e6); }
 
 // Each set was decided by one of the members, which may have come anew since.
 nlohmann::json group_report(const Camera& camera, const Cameras& cameras, const RigPage& page) {
-  const auto& group = camera.config.group;
+  const auto& group = camera.config->group;
   if (!group || !camera.takes_part()) return {};
   SetTotals all;
   HistogramCounts skew;
@@ -26,7 +27,7 @@ nlohmann::json group_report(const Camera& camera, const Cameras& cameras, const 
     all.encoded += sets.encoded;
     all.dropped += sets.dropped;
     all.out_of_tolerance += sets.out_of_tolerance;
-    if (member.config.group == group && member.takes_part())
+    if (member.config->group == group && member.takes_part())
       skew.add(page.encode(own.id, member.encoder_of(own).process()).sets.skew.counts());
   }
   const SetHealth& health = page.decode(camera.id, camera.decoding.process).sets;

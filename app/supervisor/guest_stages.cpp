@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/camera_config.h"
+#include "app/config/rig_settings.h"
 #include "app/control/messages/edges.h"
 #include "app/control/messages/links.h"
 #include "app/control/messages/node_parts.h"
@@ -43,7 +45,7 @@ GuestStages::Wanted GuestStages::asked(const ClusterRig::GuestPart& part, const 
 std::vector<GuestStages::Wanted> GuestStages::wanted() const {
   std::vector<Wanted> all;
   if (rig_.phase != RunPhase::running) return all;
-  const std::string own = node_name(*rig_.config.cluster);
+  const std::string own = node_name(*rig_.settings().cluster);
   for (const ClusterRig::GuestPart& part : cluster_.guest_parts()) {
     const std::string peer = node_here(control_.seen(), part.camera->name);
     if (!peer.empty() && peer != own) all.push_back(asked(part, peer));

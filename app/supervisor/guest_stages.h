@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/drop_policy.h"
 #include "app/config/remote_place.h"
 #include "app/supervisor/cluster_control.h"
 #include "app/supervisor/cluster_rig.h"

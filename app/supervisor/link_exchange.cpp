@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "app/config/address.h"
-#include "app/config/names.h"
+#include "app/config/link_transport.h"
+#include "app/config/rig_settings.h"
 #include "app/control/link_keys.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -60,7 +61,7 @@ nlohmann::json link_status(nlohmann::json link, const std::string& peer, bool se
 
 LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control)
     : rig_(rig), processes_(processes), control_(control) {
-  if (!rig_.config.cluster) return;
+  if (!rig_.settings().cluster) return;
   LinkKey public_key;
   LinkKey secret_key;
   static_assert(crypto_box_PUBLICKEYBYTES == sizeof public_key && crypto_box_SECRETKEYBYTES == sizeof secret_key);
@@ -70,12 +71,14 @@ LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterCon
   secret_key_ = text_of(secret_key);
 }
 
+const ClusterLinksConfig& LinkExchange::config() const { return rig_.settings().cluster->links; }
+
 void LinkExchange::ask(const std::string& node) {
   if (std::ranges::find(next_.ask, node) == next_.ask.end()) next_.ask.push_back(node);
 }
 
 void LinkExchange::share() {
-  if (!rig_.config.cluster) return;
+  if (!rig_.settings().cluster) return;
   messages::ShareLinks shares = std::exchange(next_, {});
   shares.own.key = public_key_;
   shares.own.encrypted = encrypts();
@@ -98,7 +101,7 @@ std::string LinkExchange::address_of(const std::string& node, unsigned port) con
 
 messages::ReceiveLink LinkExchange::receive(EdgeId edge, const std::string& name, const std::string& peer_key,
                                             LinkTransport transport) const {
-  const ClusterConfig& cluster = *rig_.config.cluster;
+  const ClusterConfig& cluster = *rig_.settings().cluster;
   messages::ReceiveLink message;
   message.edge = edge;
   message.name = name;

@@ -19,6 +19,7 @@
 namespace campipe {
 
 struct LinkCounts;
+struct ClusterLinksConfig;
 
 class LinkExchange {
  public:
@@ -64,7 +65,7 @@ class LinkExchange {
 
  private:
   [[nodiscard]] LinkOptions own_options() const;
-  [[nodiscard]] const ClusterLinksConfig& config() const { return rig_.config.cluster->links; }
+  [[nodiscard]] const ClusterLinksConfig& config() const;
 
   RigState& rig_;
   Processes& processes_;

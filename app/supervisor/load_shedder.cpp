@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "app/config/camera_config.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/nodes.h"
 #include "app/supervisor/accounting.h"
@@ -18,7 +19,7 @@ constexpr auto look_interval = std::chrono::milliseconds(500);
 
 // What is in step with others stays so; a file that is read as fast as it goes takes what is left in any case.
 bool may_shed(const Camera& camera) {
-  const CameraConfig& config = camera.config;
+  const CameraConfig& config = *camera.config;
   return !camera.is_mosaic() && !config.group && keeps_time(config.source) && encoded_outputs(config) > 0;
 }
 
@@ -28,7 +29,7 @@ bool may_shed(const Camera& camera) {
 bool LoadShedder::may_change() const {
   const auto& cameras = rig_.cameras.all();
   return std::ranges::any_of(cameras, [&](const Camera& camera) {
-    return camera.shed != ShedStep::none || camera.config.priority != cameras.front().config.priority;
+    return camera.shed != ShedStep::none || camera.config->priority != cameras.front().config->priority;
   });
 }
 
@@ -48,7 +49,7 @@ void LoadShedder::follow() {
     Camera& camera = *rig_.cameras.find(asked.camera);
     change(camera, asked.step);
     if (!asked.late.empty()) {
-      spdlog::warn("{}: gives way, its priority is {}: {} is late; {}", camera.name(), camera.config.priority,
+      spdlog::warn("{}: gives way, its priority is {}: {} is late; {}", camera.name(), camera.config->priority,
                    asked.late, text_of(asked.step));
     } else if (asked.step != ShedStep::none) {
       spdlog::info("{}: has more again; {}", camera.name(), text_of(asked.step));
@@ -61,13 +62,13 @@ void LoadShedder::follow() {
 void LoadShedder::turn_one_off(const std::vector<Camera*>& cameras) {
   std::vector<ShedPolicy::Load> loads;
   for (const Camera* camera : cameras)
-    loads.push_back({camera->name(), "", camera->config.priority, camera->shed, may_shed(*camera)});
+    loads.push_back({camera->name(), "", camera->config->priority, camera->shed, may_shed(*camera)});
   const auto name = ShedPolicy::first_to_go(loads);
   if (!name) return;
   Camera& camera = *rig_.cameras.find(*name);
   change(camera, ShedStep::off);
   spdlog::warn("{}: gives way, its priority is {}: not all cameras fit where it runs; {}", camera.name(),
-               camera.config.priority, text_of(ShedStep::off));
+               camera.config->priority, text_of(ShedStep::off));
 }
 
 // Workers that are pinned share no cores.
@@ -77,7 +78,7 @@ ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
   const bool own_cores = node.gpu == "cpu" && !processes_.worker(node.worker).place.cpus.empty();
   return {camera.name(),
           own_cores ? "worker " + std::to_string(node.worker) : node.gpu,
-          camera.config.priority,
+          camera.config->priority,
           camera.shed,
           may_shed(camera),
           counts.decoded - counts.dropped_for(DropCause::shed),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "app/config/rig_config.h"
 #include "app/control/gpu_loss.h"
 #include "app/placement/stand_ins.h"
 #include "core/gpu.h"
@@ -114,7 +115,7 @@ void LostGpus::do_step(const GpuHealth::Step& step) {
 
 void LostGpus::check(const Device& device) {
   try {
-    checks_.emplace_back(device, rig_.config.mps, log_fd_);
+    checks_.emplace_back(device, rig_.config->mps, log_fd_);
   } catch (const std::exception& error) {
     health_.on_check(device, error.what(), Clock::now());
   }
@@ -164,7 +165,7 @@ void LostGpus::leave(const Device& device, const std::string& reason) {
 void LostGpus::displace(const std::vector<CameraId>& cameras) {
   std::vector<Camera*> all;
   for (const CameraId id : cameras) all.push_back(rig_.cameras.find(id));
-  std::ranges::stable_sort(all, std::greater(), [](const Camera* camera) { return camera->config.priority; });
+  std::ranges::stable_sort(all, std::greater(), [](const Camera* camera) { return camera->config->priority; });
   for (Camera* const camera : all) {
     const Place place = place_for(*camera);
     relocations_.begin(*camera, place.name);
@@ -177,7 +178,7 @@ void LostGpus::displace(const std::vector<CameraId>& cameras) {
 // whose configuration says where it is to run: nothing.
 LostGpus::Place LostGpus::place_for(const Camera& camera) const {
   const Devices& devices = rig_.machine.devices;
-  const bool is_free = camera.asked.gpu == "auto" || (camera.home && names(camera.asked, *camera.home, devices));
+  const bool is_free = camera.asked->gpu == "auto" || (camera.home && names(*camera.asked, *camera.home, devices));
   if (!is_free) return {};
   std::vector<const Gpu*> gpus;
   for (const Gpu& gpu : devices.gpus) {
@@ -189,7 +190,7 @@ LostGpus::Place LostGpus::place_for(const Camera& camera) const {
   places.emplace_back("cpu");
   for (const std::string& place : places) {
     try {
-      if (roster_.has_room_for(roster_.as_run(camera.asked, camera.sends, place))) return {place, true};
+      if (roster_.has_room_for(roster_.as_run(*camera.asked, camera.sends, place))) return {place, true};
     } catch (const std::exception& error) {
       spdlog::debug("{}: not on {}: {}", camera.name(), place, error.what());
     }
@@ -218,7 +219,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
   for (Camera& camera : rig_.cameras.all()) {
     const bool could_not_start = camera.home && camera.all_failed() && !camera.retiring;
     if (!may_be_placed_anew(camera) && !could_not_start) continue;
-    const bool is_named = camera.uses_worker() && names(camera.asked, device, rig_.machine.devices);
+    const bool is_named = camera.uses_worker() && names(*camera.asked, device, rig_.machine.devices);
     const bool lives_there = camera.home == device || is_named;
     const bool is_on_cpu = camera.home && camera.stands_in == "cpu";
     if (lives_there || is_on_cpu) returning.push_back(&camera);
@@ -226,7 +227,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
   spdlog::info("GPU {} is here again, {}; {} cameras go there", gpu->index, reason, returning.size());
   for (Camera* const camera : returning) {
     const bool lives_there = camera->home == device || !camera->home;
-    const bool is_free = camera->asked.gpu == "auto";
+    const bool is_free = camera->asked->gpu == "auto";
     camera->shed = ShedStep::none;
     if (lives_there) camera->home.reset();
     relocations_.begin(*camera, is_free ? std::to_string(gpu->index) : "");

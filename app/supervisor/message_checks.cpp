@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/config/camera_config.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/edges.h"
 #include "app/control/messages/from_master.h"
@@ -145,7 +146,7 @@ void require_possible(const AboutCamera&, const messages::OpenedStream& opened) 
 void require_possible(const AboutCamera& about, const messages::SourceOver& over) {
   const Camera& camera = about.camera;
   const bool asked = about.rig.phase != RunPhase::running || camera.retiring || camera.all_failed();
-  const bool ended = over.at_end && can_end(camera.config.source);
+  const bool ended = over.at_end && can_end(camera.config->source);
   require(!over.failure.empty() || asked || ended, "the end of " + camera.name() + ", whose source has no end");
 }
 

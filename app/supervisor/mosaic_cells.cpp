@@ -4,6 +4,7 @@
 #include <sstream>
 #include <vector>
 
+#include "app/config/camera_config.h"
 #include "app/control/messages/node_parts.h"
 #include "app/control/messages/nodes.h"
 #include "app/placement/mosaic_plan.h"
@@ -113,7 +114,7 @@ void MosaicCells::end(Camera& camera, CameraEdge& edge) {
 }
 
 void MosaicCells::follow(Camera& mosaic, const CamerasByName& cameras) {
-  const std::vector<MosaicCell>& cells = mosaic.config.mosaic->cells;
+  const std::vector<MosaicCell>& cells = mosaic.config->mosaic->cells;
   mosaic.cells.resize(cells.size());
   for (unsigned i = 0; i < cells.size(); ++i) {
     const auto found = cameras.find(cells[i].camera);
@@ -143,7 +144,7 @@ CameraEdge* MosaicCells::edge_for(Camera& camera, const CellPlace& place) {
 RingMemory MosaicCells::memory_between(const Camera& camera, const CameraNode& from, const CameraNode& to) const {
   const ProcessPlace& writer = processes_.of(from.process()).place;
   const ProcessPlace& reader = processes_.of(to.process()).place;
-  RingMemory memory = cell_memory(camera.config, writer.gpu, reader.gpu, rig_.machine.devices);
+  RingMemory memory = cell_memory(*camera.config, writer.gpu, reader.gpu, rig_.machine.devices);
   const bool sees = !on_gpu(writer.gpu) || std::ranges::find(reader.sees, writer.gpu) != reader.sees.end();
   if (!sees) memory.kind = MemoryKind::host;
   return memory;
@@ -154,10 +155,10 @@ CameraEdge& MosaicCells::add_edge(Camera& camera, const Camera& mosaic, unsigned
   const CameraNode& reader = mosaic.nodes.front();
   CameraEdge edge;
   edge.writer = writer.id;
-  edge.filters = cell_filters(camera.config, writer.first_filter, *mosaic.config.mosaic, cell);
+  edge.filters = cell_filters(*camera.config, writer.first_filter, *mosaic.config->mosaic, cell);
   edge.memory = memory_between(camera, writer, reader);
   edge.cell = CellPlace{mosaic.id, cell};
-  edge.rate = mosaic.config.mosaic->rate;
+  edge.rate = mosaic.config->mosaic->rate;
   EdgeReader& seat = edge.readers.emplace_back();
   seat.node = reader.id;
   seat.process = reader.process();
@@ -175,7 +176,7 @@ void MosaicCells::go_over(Camera& camera, const CameraNode& from, const CameraNo
     if (edge.ending || (mosaic == nullptr && !edge.link)) continue;
     const Device& gpu = processes_.of(to.process()).place.gpu;
     edge.memory = mosaic != nullptr ? memory_between(camera, to, mosaic->nodes.front())
-                                    : cell_memory(camera.config, gpu, {}, rig_.machine.devices);
+                                    : cell_memory(*camera.config, gpu, {}, rig_.machine.devices);
     setup_.send_edge(camera, edge);
   }
 }
@@ -186,7 +187,7 @@ void MosaicCells::show(Camera& camera) {
       camera.edges, [](const CameraEdge& edge) { return edge.cell && !edge.ending && !edge.failed; });
   if (shown == camera.shown) return;
   camera.shown = shown;
-  if (encoded_outputs(camera.config) > 0) return;
+  if (encoded_outputs(*camera.config) > 0) return;
   setup_.send_shown(camera);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/config/rig_config.h"
 #include "app/control/messages/links.h"
 #include "app/control/messages/nodes.h"
 #include "app/control/messages/shared_links.h"
@@ -59,7 +60,7 @@ std::vector<MosaicLinks::Wanted> MosaicLinks::wanted() const {
   std::vector<Wanted> links;
   if (rig_.phase != RunPhase::running) return links;
   const ClusterState& state = control_.seen();
-  const std::string own = node_name(*rig_.config.cluster);
+  const std::string own = node_name(*rig_.config->cluster);
   for (const CameraConfig* const mosaic : cluster_.mosaics_across_nodes()) {
     const std::string to = node_here(state, mosaic->name);
     for (unsigned cell = 0; cell < mosaic->mosaic->cells.size() && !to.empty(); ++cell) {
@@ -137,8 +138,8 @@ void MosaicLinks::add_sending(const Wanted& link, const messages::OfferedLinks& 
   const MosaicConfig& mosaic = *link.mosaic->mosaic;
   CameraEdge edge;
   edge.writer = writer.id;
-  edge.filters = cell_filters(camera->config, writer.first_filter, mosaic, link.cell);
-  edge.memory = cell_memory(camera->config, processes_.of(writer.process()).place.gpu, {}, rig_.machine.devices);
+  edge.filters = cell_filters(*camera->config, writer.first_filter, mosaic, link.cell);
+  edge.memory = cell_memory(*camera->config, processes_.of(writer.process()).place.gpu, {}, rig_.machine.devices);
   edge.cell = CellPlace{no_camera, link.cell};
   edge.link = EdgeLink{.name = link.link,
                        .mosaic = link.mosaic->name,
@@ -216,7 +217,7 @@ void MosaicLinks::tell_receiving(CameraEdge& edge, ManagedProcess& process) {
   link.told = true;
   told_[edge.id] = link.name;
   messages::ReceiveLink message = exchange_.receive(edge.id, link.name, link.peer_key, link.transport);
-  message.queue_size = edge.queue_size(rig_.cameras.find(edge.id)->config);
+  message.queue_size = edge.queue_size(*rig_.cameras.find(edge.id)->config);
   message.epoch = edge.epoch + 1;
   message.base = edge.published();
   message.again = link.again;

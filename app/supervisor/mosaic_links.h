@@ -19,6 +19,8 @@
 
 namespace campipe {
 
+struct CameraConfig;
+
 class MosaicLinks {
  public:
   MosaicLinks(RigState& rig, Processes& processes, CameraSetup& setup, RingRouter& rings, const ClusterRig& cluster,

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "app/config/camera_config.h"
 #include "app/placement/stand_ins.h"
 #include "core/gpu.h"
 #include "ipc/node_block.h"
@@ -115,7 +116,7 @@ std::string why_it_ends(const RigState& rig, const Camera& camera) {
   if (rig.phase != RunPhase::running) return "the rig is ending";
   if (camera.retiring) {
     if (!camera.successor) return "it is being removed";
-    return camera.successor->enabled ? "it is being changed" : "it is disabled";
+    return (*camera.successor)->enabled ? "it is being changed" : "it is disabled";
   }
   if (camera.own().state == CameraState::failed) return "it has failed: " + camera.own().reason;
   return "its source has ended";

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "app/config/rig_settings.h"
 #include "app/control/child_environment.h"
 #include "app/control/messages/cluster.h"
 #include "app/control/messages/requests.h"
@@ -172,7 +173,7 @@ void Processes::start(ManagedProcess& process) {
   process.ended_since.clear();
   rig_.page.process(process.id).beat = 0;
   rig_.page.process(process.id).arrived = 0;
-  std::vector<std::string> variables = mps_variables(rig_.config.mps);
+  std::vector<std::string> variables = mps_variables(rig_.settings().mps);
   variables.push_back(see_gpus(process.place.sees));
   reserve_.release();
   try {
@@ -192,8 +193,8 @@ void Processes::start(ManagedProcess& process) {
   setup.role = role_of(process);
   setup.process = process.id;
   if (process.kind == ProcessKind::publisher) {
-    setup.server = rig_.config.server;
-    setup.cluster = rig_.config.cluster;
+    setup.server = rig_.settings().server;
+    setup.cluster = rig_.settings().cluster;
   }
   setup.log_level = rig_.options.log_level;
   setup.gpu = process.place.gpu;

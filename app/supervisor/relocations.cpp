@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "app/config/camera_config.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/nodes.h"
 #include "app/supervisor/accounting.h"
@@ -24,7 +25,7 @@ void Relocations::begin(Camera& camera, const std::string& stands_in) {
   moves_.cancel(camera, "it is placed anew");
   if (camera.is_mosaic() || camera.all_failed()) return roster_.displace(camera, stands_in);
   camera.stands_in = stands_in;
-  camera.config = roster_.as_run(camera.asked, camera.sends, stands_in);  // so much is counted on by now
+  camera.config = roster_.as_run(*camera.asked, camera.sends, stands_in);  // so much is counted on by now
   if (camera.relocation) return;
   camera.relocation.emplace();
   processes_.send_to_master(camera, messages::LeaveCamera{{camera.id}});
@@ -68,11 +69,11 @@ void Relocations::end_nodes(Camera& camera) {
 
 void Relocations::go_on(Camera& camera) {
   try {
-    camera.config = roster_.as_run(camera.asked, camera.sends, camera.stands_in);
-    const CameraPlan where = workers_.choose(camera.config, true);
+    camera.config = roster_.as_run(*camera.asked, camera.sends, camera.stands_in);
+    const CameraPlan where = workers_.choose(*camera.config, true);
     const PartIds ids = rig_.cameras.free_parts(where.nodes.size());
     const bool apart = camera.decoding.quarantine || camera.decoding.isolate;
-    ManagedProcess& master = roster_.master_for(camera.config, where, apart);
+    ManagedProcess& master = roster_.master_for(*camera.config, where, apart);
     camera.relocation.reset();
     camera.decoding.isolate = false;
     place(camera, ids, where);
@@ -121,7 +122,7 @@ void Relocations::place(Camera& camera, const PartIds& ids, const CameraPlan& wh
   const Devices& devices = rig_.machine.devices;
   add_nodes(camera, ids.nodes, ids.edges, where, devices);
   rig_.cameras.add_parts(camera);
-  const std::vector<ResolvedOutput> outputs = resolved_outputs(camera.config);
+  const std::vector<ResolvedOutput> outputs = resolved_outputs(*camera.config);
   for (std::size_t i = 0; i < camera.outputs.size(); ++i) {
     Output& output = camera.outputs[i];
     place_output(output, outputs.at(i), ids.nodes, where, devices);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/config/remote_place.h"
+#include "app/config/rig_settings.h"
 #include "app/control/messages/links.h"
 #include "app/control/messages/shared_links.h"
 #include "core/log.h"
@@ -29,7 +30,7 @@ std::string link_back(const std::string& camera, const std::string& part, const 
 }
 
 void RemoteStages::follow() {
-  if (!rig_.config.cluster) return;
+  if (!rig_.settings().cluster) return;
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     for (CameraNode& node : camera.nodes) {
@@ -54,7 +55,7 @@ void RemoteStages::say_if_missing(const Camera& camera, const CameraNode& node) 
   const std::string peer = peer_of(node);
   if (exchange_.knows(peer)) {
     missing_.erase(peer);
-  } else if (exchange_.knows(node_name(*rig_.config.cluster)) && missing_.insert(peer).second) {
+  } else if (exchange_.knows(node_name(*rig_.settings().cluster)) && missing_.insert(peer).second) {
     spdlog::warn(
         "{}: its {} waits for node '{}', which is not in the cluster: start it, or name another one in placement",
         camera.name(), part_of(node), peer);
@@ -66,7 +67,7 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
   StageLinks& links = node.links;
   const std::string peer = peer_of(node);
   const CameraEdge& output = output_of(camera, node);
-  const std::string own = node_name(*rig_.config.cluster);
+  const std::string own = node_name(*rig_.settings().cluster);
   const std::string back = link_back(camera.name(), part_of(node), own);
   if (links.key.empty()) {
     const auto transport = exchange_.transport_with(peer, offered, false);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/config.h"
 #include "app/config/rig_groups.h"
 #include "app/control/sent_stream.h"
 #include "core/clock.h"

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/config_error.h"
 
 namespace campipe {
+
+struct LoadedConfig;
 
 struct RigCheck {
   std::vector<std::string> lines;   // for people: what each source is, and what to know before a start

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
 #include "app/control/known_stream.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/machine_costs.h"
@@ -16,9 +15,13 @@
 #include "app/supervisor/cameras.h"
 #include "app/supervisor/sync_groups.h"
 #include "core/clock.h"
+#include "core/indirect.h"
 #include "ipc/rig_page.h"
 
 namespace campipe {
+
+struct RigConfig;
+struct RigSettings;
 
 struct RunOptions {
   std::filesystem::path config;  // for reloading
@@ -34,7 +37,7 @@ enum class RunPhase : std::uint8_t { running, draining, leaving };
 
 struct RigState {
   RunOptions options;
-  RigConfig config;  // as it was read last; its cameras are as they were at the start
+  Indirect<RigConfig> config;  // as it was read last; its cameras are as they were at the start
   Machine machine;
   RigPage page;
   Cameras cameras;
@@ -51,6 +54,8 @@ struct RigState {
   bool files_closed = false;           // by force, while draining
   Clock::time_point next_tick = {};    // of the supervisor's loop; earlier where something has changed
   Clock::time_point next_status = {};  // likewise, of the status for the publisher's servers
+
+  [[nodiscard]] const RigSettings& settings() const;  // those of its configuration
 };
 
 }  // namespace campipe

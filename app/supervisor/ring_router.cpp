@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "app/config/names.h"
+#include "app/config/memory_names.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/edges.h"
 #include "app/control/messages/packet_rings.h"

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "app/config/names.h"
+#include "app/config/camera_config.h"
+#include "app/config/memory_names.h"
 #include "app/placement/graph.h"
 #include "app/supervisor/report.h"
 #include "stages/filters/tile_parts.h"
@@ -64,7 +65,7 @@ GraphNode source_of(const Camera& camera) {
 
 GraphNode node_of(const Camera& camera, const CameraNode& node, const Cameras& cameras) {
   GraphNode shown = start_of(camera, node.id);
-  const std::size_t tiled = node.tile || node.joins ? usual_tiles(camera.config.filters).filters : 0;
+  const std::size_t tiled = node.tile || node.joins ? usual_tiles(camera.config->filters).filters : 0;
   const auto add_frames = [&](const CameraEdge& edge, const std::string& name) {
     const std::size_t last = node.tile ? tiled : edge.filters.size();
     const std::size_t first = node.joins ? std::min(tiled, last) : 0;
@@ -91,7 +92,7 @@ json edge_json(const Camera& camera, const CameraEdge& edge, const Camera& of_re
   const ReaderFrames frames = edge.frames_from(reader);
   json all{{"from", id_of(start_of(camera, edge.writer))},
            {"to", id_of(start_of(of_reader, reader.node))},
-           {"queue_size", edge.queue_size(camera.config)},
+           {"queue_size", edge.queue_size(*camera.config)},
            {"waiting", edge.newest && reader.seat ? edge.newest->observer.pending_for(*reader.seat) : 0},
            {"published", published},
            {"fps", rounded(fps)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/config/camera_config.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/core_times.h"
 #include "app/supervisor/group_report.h"
@@ -28,7 +29,7 @@ std::vector<std::string> intentional_drops() {
 nlohmann::json cells_json(const Camera& mosaic) {
   nlohmann::json cells = nlohmann::json::array();
   for (std::size_t i = 0; i < mosaic.cells.size(); ++i) {
-    const MosaicCell& cell = mosaic.config.mosaic->cells[i];
+    const MosaicCell& cell = mosaic.config->mosaic->cells[i];
     nlohmann::json& json = cells.emplace_back();
     json = {{"camera", cell.camera},        {"x", cell.region.x},
             {"y", cell.region.y},           {"width", cell.region.width},
@@ -64,7 +65,7 @@ WorkerLoad load_of(const Camera& camera, const FrameCounts& counts, const RigSta
   if (process != rig.processes.end()) load.restarts = process->restarts;
   load.is_still = camera.stalled || page.process(encoder.process()).beat.load() < now_ns() - beats_within;
   load.may_copy =
-      !camera.is_mosaic() && !camera.config.group && source_kind_of(camera.config.source.url).no_copy.empty();
+      !camera.is_mosaic() && !camera.config->group && source_kind_of(camera.config->source.url).no_copy.empty();
   load.is_full = source_waits(camera);
   return load;
 }
@@ -125,10 +126,10 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
   for (const Camera& camera : cameras.all()) {
     nlohmann::json json = camera_report(camera, page, rig.uptime_s, recent);
     json["source_health"] = std::move(json["source"]);
-    json["source"] = camera.is_mosaic() ? "mosaic" : without_passwords(written_url(camera.config.source));
+    json["source"] = camera.is_mosaic() ? "mosaic" : without_passwords(written_url(camera.config->source));
     if (camera.is_mosaic()) json["cells"] = cells_json(camera);
     if (auto group = group_report(camera, cameras, page); !group.is_null()) json["group"] = std::move(group);
-    json["enabled"] = camera.config.enabled;
+    json["enabled"] = camera.config->enabled;
     json["order"] = camera.id.index();
     for (const Output& output : camera.outputs) {
       nlohmann::json& place = output.is_own() ? json : json["outputs"][output.config.output];
@@ -142,7 +143,7 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
     if (camera.last_move) json["moved"] = last_move_json(*camera.last_move);
     if (camera.shed != ShedStep::none) json["shed"] = text_of(camera.shed);
     if (!camera.is_mosaic() && camera.frames().newest)
-      json["ring"] = {{"slots", camera.config.queue_size}, {"waiting", waiting_frames(camera)}};
+      json["ring"] = {{"slots", camera.config->queue_size}, {"waiting", waiting_frames(camera)}};
     if (camera.takes_part()) json["graph"] = graphs_.make(camera, cameras);
     status["cameras"][camera.name()] = std::move(json);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/config/remote_place.h"
+#include "app/config/rig_config.h"
 #include "app/config/serves.h"
 #include "app/control/messages/to_publisher.h"
 #include "app/placement/quarantine.h"
@@ -83,7 +84,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
   const RigPlan placed = balanced_plan(rig, machine, rig_.costs);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
   add_processes(placed);
-  if (rig_.config.cluster) rig_.config.cameras.clear();  // they come when the cluster's plan gives them to this node
+  if (rig_.config->cluster) rig_.config->cameras.clear();  // they come when the cluster's plan gives them to this node
   roster_.add_all(placed);
   cells_.follow();
 }
@@ -99,7 +100,7 @@ void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::source, {});
   processes_.add(ProcessKind::master, {});
   for (std::size_t c = 0; c < plan.cameras.size(); ++c) {
-    if (!begins_in_quarantine(rig_.config.cameras[c]))
+    if (!begins_in_quarantine(rig_.config->cameras[c]))
       processes_.master_at(place_of_master(plan.cameras[c], rig_.machine.devices));
   }
   processes_.add(ProcessKind::publisher, {});
@@ -110,7 +111,7 @@ void Supervisor::add_processes(const RigPlan& plan) {
     place.peer = worker.node;
     processes_.add(ProcessKind::worker, std::move(place));
   }
-  if (!rig_.config.cluster) return;
+  if (!rig_.config->cluster) return;
   processes_.add(ProcessKind::cluster, {});
   processes_.add(ProcessKind::link, {});
 }
@@ -227,7 +228,7 @@ void Supervisor::send_status() {
   rig_.next_status = begin + status_interval;
   if (rig_.phase == RunPhase::running && !changes_.reloading()) show_ready();
   ManagedProcess& publisher = processes_.publisher();
-  if (!serves(rig_.config) || !publisher.child) return;
+  if (!serves(*rig_.config) || !publisher.child) return;
   nlohmann::json cluster = cluster_control_.status();
   if (!cluster.is_null()) {
     cluster["clock_tolerance_s"] = std::chrono::duration<double>(cluster_.clock_tolerance()).count();
@@ -258,7 +259,7 @@ void Supervisor::send_status() {
 bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::leaving || lost_gpus_.is_gone(process.place.gpu)) return false;
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
-  if (process.kind == ProcessKind::publisher && serves(rig_.config)) return true;
+  if (process.kind == ProcessKind::publisher && serves(*rig_.config)) return true;
   if (process.kind == ProcessKind::cluster) return true;
   if (process.kind == ProcessKind::link) return rig_.phase == RunPhase::running && links_.any();
   if (process.place.is_guest) return rig_.phase == RunPhase::running && guest_stages_.needs(process);

@@ -36,6 +36,8 @@
 
 namespace campipe {
 
+struct RigConfig;
+
 // Of the parts each has references only to those before it (24 fields, as it owns them all).
 class Supervisor {
  public:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/config/remote_place.h"
+#include "app/config/rig_config.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/gpu.h"
@@ -83,7 +84,7 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
   }
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part() || camera.relocation) continue;
-    const double cores = cores_for_each(camera.config, camera.nodes.size());
+    const double cores = cores_for_each(*camera.config, camera.nodes.size());
     for (const CameraNode& node : camera.nodes) {
       ++found[node.worker].cameras;
       found[node.worker].cores += cores;
@@ -94,7 +95,7 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
 
 // By number they cost nothing, so that the number decides.
 double WorkerChoice::cores_for_each(const CameraConfig& camera, std::size_t nodes) const {
-  if (rig_.config.balance == Balance::off) return 0;
+  if (rig_.config->balance == Balance::off) return 0;
   return rig_.weights.of(camera, rig_.machine, rig_.costs, rig_.streams).cores / static_cast<double>(nodes);
 }
 
@@ -152,11 +153,11 @@ unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::v
 
 // The rig with the cameras that take part now but for those that are to come anew.
 RigConfig WorkerChoice::rig_without(std::span<const CameraConfig> coming) const {
-  RigConfig rig = rig_.config;
+  RigConfig rig = *rig_.config;
   rig.cameras.clear();
   for (const Camera& camera : rig_.cameras.all()) {
     const bool goes = std::ranges::find(coming, camera.name(), &CameraConfig::name) != coming.end();
-    if (camera.takes_part() && !goes) rig.cameras.push_back(camera.config);
+    if (camera.takes_part() && !goes) rig.cameras.push_back(*camera.config);
   }
   return rig;
 }

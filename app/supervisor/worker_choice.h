@@ -12,6 +12,9 @@
 
 namespace campipe {
 
+struct CameraConfig;
+struct RigConfig;
+
 class WorkerChoice {
  public:
   WorkerChoice(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/config/mosaic_config.h"
 #include "app/control/messages/run_node.h"
 #include "core/clock.h"
 #include "core/error.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/config/stream_config.h"
 #include "app/control/messages/run_node.h"
 #include "app/control/thread_scope.h"
 #include "core/clock.h"

@@ -24,6 +24,7 @@ struct EncodedOutput;
 }  // namespace messages
 struct EncodeBlock;
 class RigPage;
+struct ResolvedOutput;
 
 // Where the key frames of an output lie; nothing: the encoder counts frames.
 std::optional<KeyFrameGrid> key_frame_grid(const ResolvedOutput& config);

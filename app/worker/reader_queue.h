@@ -1,7 +1,7 @@
 // How a node treats those who wait for what it makes.
 #pragma once
 
-#include "app/config/camera_config.h"
+#include "app/config/drop_policy.h"
 
 namespace campipe {
 

@@ -5,6 +5,7 @@
 
 #include "app/config/config.h"
 #include "app/config/limited_rate.h"
+#include "app/config/stream_config.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
 #include "core/failpoint.h"

@@ -8,9 +8,7 @@
 #include "app/rings/ring_queue.h"
 #include "app/worker/node_input.h"
 #include "app/worker/reader_queue.h"
-#include "app/worker/ring_output.h"
 #include "ipc/ids.h"
-#include "ipc/rig_page.h"
 
 namespace campipe {
 

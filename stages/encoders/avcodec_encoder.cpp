@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "stages/encoders/codec_encoders.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/encoders/encoder_context.h"
 #include "stages/encoders/frame_converter.h"
 #include "stages/encoders/gpu_frames.h"

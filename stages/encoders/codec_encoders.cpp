@@ -1,4 +1,5 @@
 #include "stages/encoders/codec_encoders.h"
+#include "stages/encoders/encoder_config.h"
 
 #include <algorithm>
 #include <array>

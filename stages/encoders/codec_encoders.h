@@ -8,6 +8,8 @@
 
 namespace campipe {
 
+struct EncoderConfig;
+
 struct CodecEncoders {
   const char* codec;
   AVCodecID id;

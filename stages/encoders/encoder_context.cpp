@@ -11,6 +11,7 @@
 #include "core/libav_log.h"
 #include "core/nearest_name.h"
 #include "stages/encoders/codec_encoders.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/encoders/file_options.h"
 #include "stages/encoders/frame_converter.h"
 #include "stages/encoders/gpu_frames.h"

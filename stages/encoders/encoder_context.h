@@ -7,6 +7,8 @@
 
 namespace campipe {
 
+struct EncoderConfig;
+
 // Fine enough for any camera, and the scale that RTP and MP4 use for video.
 inline constexpr AVRational encoder_time_base{1, 90'000};
 // What rate control assumes for a stream of unknown frame rate.

@@ -26,7 +26,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +35,7 @@
 
 #include "core/frame.h"
 #include "core/gpu.h"
+#include "stages/filters/filter_config.h"
 
 namespace campipe {
 
@@ -51,14 +51,6 @@ struct ParameterInfo {
   std::string_view description;
   int multiple = 1;
   bool odd = false;
-};
-
-using FilterParameters = std::map<std::string, double, std::less<>>;  // complete: fallbacks are filled in
-
-struct FilterConfig {
-  std::string name;
-  FilterParameters parameters;
-  friend bool operator==(const FilterConfig&, const FilterConfig&) = default;
 };
 
 class Filter {

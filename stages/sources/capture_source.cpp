@@ -8,6 +8,7 @@ extern "C" {
 #include <libavdevice/version_major.h>
 }
 
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
 #include "stages/sources/stream_source.h"
 

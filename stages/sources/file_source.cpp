@@ -20,6 +20,7 @@ extern "C" {
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_errors.h"
 #include "stages/sources/source_kind.h"
 

@@ -9,6 +9,7 @@
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 
 namespace campipe {
 namespace {

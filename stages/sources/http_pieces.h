@@ -12,6 +12,8 @@
 
 namespace campipe {
 
+struct SourceConfig;
+
 class HttpPieces {
  public:
   using OpenIo = int (*)(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**);

@@ -1,6 +1,7 @@
 #include "stages/sources/live_options.h"
 
 #include "core/ffmpeg.h"
+#include "stages/sources/source_config.h"
 
 namespace campipe {
 

@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+struct SourceConfig;
+
 inline constexpr std::int64_t receive_buffer = std::int64_t{4} << 20;  // bytes; the system may give less
 
 inline std::int64_t microseconds(std::chrono::nanoseconds time) {

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "core/log.h"
 #include "stages/sources/accepted_media.h"
+#include "stages/sources/source_config.h"
 
 namespace campipe {
 namespace {

@@ -5,6 +5,8 @@
 
 namespace campipe {
 
+struct SourceConfig;
+
 struct MediaStreams {
   int video = -1;
   int audio = -1;  // -1: there is none, or it is not wanted

@@ -3,6 +3,7 @@
 
 #include "core/passwords.h"
 #include "core/written_url.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_end.h"
 #include "stages/sources/source_kind.h"
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/test_pattern.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {

@@ -3,6 +3,7 @@
 
 #include "stages/sources/live_options.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
 #include "stages/sources/stream_source.h"
 

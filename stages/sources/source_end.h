@@ -4,6 +4,8 @@
 
 namespace campipe {
 
+struct SourceConfig;
+
 // It may come to an end of its own: files that are not looped, patterns of so many frames, and what is read over HTTP,
 // which may be a file or a complete playlist. Nothing else ends but by failing or when it is stopped.
 bool can_end(const SourceConfig& config);

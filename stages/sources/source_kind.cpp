@@ -7,6 +7,7 @@
 
 #include "core/nearest_name.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 
 namespace campipe {
 namespace {
@@ -100,5 +101,7 @@ bool copied_by_default(const SourceConfig& config) {
   const SourceKind& kind = source_kind_of(config.url);
   return kind.no_copy.empty() && (kind.copied_by_default == nullptr || kind.copied_by_default(config));
 }
+
+bool keeps_time(const SourceConfig& config) { return is_live(config.url) || config.pace == Pace::realtime; }
 
 }  // namespace campipe

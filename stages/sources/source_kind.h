@@ -86,6 +86,6 @@ struct SourceKindRegistration {
 };
 
 // Its frames come at times of their own, not as fast as they are taken.
-inline bool keeps_time(const SourceConfig& config) { return is_live(config.url) || config.pace == Pace::realtime; }
+bool keeps_time(const SourceConfig& config);
 
 }  // namespace campipe

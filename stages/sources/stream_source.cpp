@@ -22,6 +22,7 @@ extern "C" {
 #include "stages/sources/read_watch.h"
 #include "stages/sources/receive_limit.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_errors.h"
 #include "stages/sources/source_kind.h"
 #include "stages/sources/source_peers.h"

@@ -5,6 +5,7 @@
 // while opening. Over HTTP, a stream that is over ends (ReadResult::end); all others are lost.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +17,9 @@
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
+
+enum class RtspTransport : std::uint8_t;
+struct SourceConfig;
 
 struct StreamRules {
   enum class Protocol : std::uint8_t {

@@ -17,6 +17,7 @@
 
 #include "core/log.h"
 #include "core/unique_handle.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_errors.h"
 
 namespace campipe {

@@ -10,6 +10,8 @@
 
 namespace campipe {
 
+struct SourceConfig;
+
 class TlsTunnel {
  public:
   // Connects and checks the certificate by `config` (for `host`, signed by one of `ca_file`; empty: of the

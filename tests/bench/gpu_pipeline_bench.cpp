@@ -29,6 +29,7 @@
 #include "stages/decoders/clean_start.h"
 #include "stages/decoders/decoder.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_config.h"
 #include "tests/bench/gpu_bare_decoder.h"
 #include "tests/bench/gpu_hog.h"
 #include "tests/bench/gpu_ring_reader.h"

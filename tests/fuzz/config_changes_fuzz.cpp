@@ -1,6 +1,7 @@
 // The keys of a camera, a mosaic or a group as the API gets them, JSON: they are refused, or kept in the overlay, from
 // which the same rig is read.
 #include "app/config/changes.h"
+#include "app/config/config.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/config/config.h"
+#include "app/config/json.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/fuzz.h"
 

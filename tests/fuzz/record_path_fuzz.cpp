@@ -1,6 +1,7 @@
 // record.path of a configuration: the file that it means lies in the folder of its index, or it would neither be listed
 // nor ever be deleted.
 #include "app/config/paths.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/recording/record_index.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -12,6 +12,7 @@
 #include "ipc/ready_signals.h"
 #include "stages/decoders/cuda_decoder.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_config.h"
 
 extern "C" {
 #include <libavutil/adler32.h>

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "app/config/stream_config.h"
 #include "app/control/messages/run_node.h"
 #include "app/worker/node.h"
 #include "core/clock.h"

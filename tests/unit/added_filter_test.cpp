@@ -8,6 +8,7 @@
 #include "core/metadata_types.h"
 #include "ipc/packet_ring.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/filters/chain.h"
 #include "stages/filters/planes.h"
 #include "tests/unit/moving_picture.h"

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_end.h"
 #include "stages/sources/source_kind.h"
 

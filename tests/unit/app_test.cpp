@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "app/config/camera_config.h"
 #include "app/control/sent_stream.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/cameras.h"
@@ -397,7 +398,7 @@ TEST(CameraAccounting, OfACameraThatNeverBeganIsEmpty) {
 Camera camera_of(const std::string& name, const CameraIds& ids) {
   Camera camera;
   camera.id = ids.camera;
-  camera.config.name = name;
+  camera.config->name = name;
   for (std::size_t n = 0; n < ids.nodes.size(); ++n) test::add_node(camera, ids.nodes[n], ids.edges[n]);
   for (const OutputId id : ids.outputs) {
     Output& output = camera.outputs.emplace_back();

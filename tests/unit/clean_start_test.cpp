@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stages/sources/source.h"
+#include "stages/sources/source_config.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/temporary_folder.h"
 

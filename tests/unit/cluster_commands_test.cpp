@@ -7,6 +7,7 @@
 #include "app/cluster/cluster_requests.h"
 #include "app/cluster/cluster_status.h"
 #include "app/cluster/node_offer.h"
+#include "app/config/config.h"
 #include "app/control/messages/links_found.h"
 #include "app/placement/link_offer.h"
 

@@ -10,6 +10,7 @@
 #include "app/config/password_hash.h"
 #include "app/config/units.h"
 #include "core/media_limits.h"
+#include "stages/filters/filter.h"
 #include "stages/sources/accepted_media.h"
 #include "tests/paths.h"
 #include "tests/unit/config_test_support.h"

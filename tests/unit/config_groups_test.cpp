@@ -1,6 +1,7 @@
 // Synchronised groups in the file: what is read, what their cameras get of it, and every mistake with its place.
 #include <gmock/gmock.h>
 
+#include "app/config/json.h"
 #include "app/config/rig_groups.h"
 #include "tests/unit/config_test_support.h"
 

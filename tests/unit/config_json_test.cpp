@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/config/config.h"
+#include "app/config/json.h"
 #include "core/error.h"
 
 namespace campipe {

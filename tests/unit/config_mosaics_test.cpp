@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "app/config/changes.h"
+#include "app/config/json.h"
 #include "app/config/password_hash.h"
 #include "tests/unit/config_test_support.h"
 

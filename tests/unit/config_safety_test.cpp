@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/config/paths.h"
+#include "stages/sources/source.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

@@ -5,6 +5,7 @@
 
 #include "app/config/address.h"
 #include "app/config/config.h"
+#include "app/config/json.h"
 #include "app/config/password_hash.h"
 #include "core/error.h"
 #include "tests/unit/config_test_support.h"

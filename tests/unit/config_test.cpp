@@ -6,6 +6,8 @@
 
 #include "app/config/key_table.h"
 #include "app/config/loaded_json.h"
+#include "app/config/values.h"
+#include "stages/sources/source.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {

@@ -11,6 +11,7 @@
 #include "app/costs/filter_work.h"
 #include "core/error.h"
 #include "kernels/motion_rule.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/filters/filter.h"
 #include "tests/unit/filter_cases.h"
 

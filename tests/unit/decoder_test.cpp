@@ -10,6 +10,7 @@
 #include "ipc/frame_ring.h"
 #include "stages/decoders/decoder.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_config.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/ring_test_support.h"
 

@@ -10,6 +10,7 @@
 #include "core/metadata_types.h"
 #include "core/packet.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 
 namespace campipe::test {
 

@@ -13,6 +13,7 @@
 
 #include "core/ffmpeg.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 #include "tests/unit/moving_picture.h"
 
 // A configuration here names only what it is about.

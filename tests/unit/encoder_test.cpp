@@ -12,6 +12,7 @@
 
 #include "core/ffmpeg.h"
 #include "core/log.h"
+#include "stages/encoders/encoder_config.h"
 #include "tests/unit/moving_picture.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -11,8 +11,13 @@
 #include <thread>
 
 #include "core/test_pattern.h"
+#include "ipc/counter_table.h"
+#include "ipc/decode_blocks.h"
+#include "ipc/drop_causes.h"
+#include "ipc/edge_blocks.h"
 #include "ipc/frame_ring_layout.h"
 #include "ipc/rig_page.h"
+#include "ipc/source_blocks.h"
 #include "tests/integration/clips.h"
 #include "tests/unit/cpu_waits.h"
 #include "tests/unit/ring_test_support.h"

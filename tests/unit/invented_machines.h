@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/config/rig_config.h"
 #include "app/placement/graph.h"
 #include "app/placement/plan.h"
 

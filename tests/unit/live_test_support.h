@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "stages/sources/source.h"
+#include "stages/sources/source_config.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"
 

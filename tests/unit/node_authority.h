@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/cluster_config.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/config/config.h"
 #include "app/control/child_environment.h"
 #include "app/placement/cpu_list.h"
 #include "core/error.h"

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/libav_log.h"
 #include "stages/encoders/encoder.h"
+#include "stages/encoders/encoder_config.h"
 #include "stages/sinks/pusher.h"
 #include "tests/unit/moving_picture.h"
 #include "tests/unit/peers.h"

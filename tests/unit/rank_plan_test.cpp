@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "app/config/config.h"
 #include "core/error.h"
 #include "tests/unit/temporary_folder.h"
 

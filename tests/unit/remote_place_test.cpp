@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/config/rig_config.h"
 #include "core/error.h"
 
 namespace campipe {

@@ -13,6 +13,7 @@
 #include "app/config/password_hash.h"
 #include "app/publisher/server/rtsp/server.h"
 #include "core/clock.h"
+#include "stages/encoders/encoder_config.h"
 #include "tests/unit/live_camera.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/rtsp_wire.h"

@@ -8,6 +8,7 @@
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/source.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_end.h"
 
 namespace campipe {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/config/stream_config.h"
 #include "app/control/messages/run_node.h"
 #include "app/worker/node.h"
 #include "ipc/drop_causes.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "app/config/config.h"
+#include "app/config/server_config.h"
 #include "core/error.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,6 +1,6 @@
-// The JSON of messages, for the files that make it: app/control/messages/json_*.cpp and app/probe/probe_json.cpp. Such a
-// file has `template struct JsonOfAll<messages::ToSource>;` for a list, and with that read_message() and write_message()
-// of all that is in it (app/control/message_dispatch.h). Others call them, and compile none of this.
+// The JSON of messages, for the files that make it: app/control/messages/json_*.cpp and app/probe/probe_json.cpp. Such
+// a file has `template struct JsonOfAll<messages::ToSource>;` for a list, and with that read_message() and
+// write_message() of all that is in it (app/control/message_dispatch.h). Others call them, and compile none of this.
 #pragma once
 
 #include <fmt/format.h>

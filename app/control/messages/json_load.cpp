@@ -1,4 +1,6 @@
 // The JSON of messages to and from the process that reads the configuration.
+#include "app/config/changes.h"
+#include "app/config/config.h"
 #include "app/config/loaded_json.h"
 #include "app/control/messages/json.h"
 #include "app/control/messages/load.h"

@@ -1,5 +1,5 @@
-// To and from a process that has ends of links to other nodes: that of links (app/link/link_process.h), and workers that
-// do work of other nodes or have it done there (app/remote). Messages (app/control/messages/parts.h).
+// To and from a process that has ends of links to other nodes: that of links (app/link/link_process.h), and workers
+// that do work of other nodes or have it done there (app/remote). Messages (app/control/messages/parts.h).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/cluster_config.h"
+#include "app/config/link_transport.h"
 #include "app/control/messages/parts.h"
 
 namespace campipe::messages {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/config/changes.h"
+#include "app/config/config.h"
 #include "app/control/messages/parts.h"
 
 namespace campipe::messages {

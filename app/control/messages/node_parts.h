@@ -43,7 +43,7 @@ struct CellState {
   }
 };
 
-// When a mosaic's clock has begun (ipc/rig_page.h, TickClock).
+// When a mosaic's clock has begun (ipc/node_block.h, TickClock).
 struct TickOrigin {
   std::int64_t first = 0;  // monotonic ns
   std::int64_t media_offset = 0;

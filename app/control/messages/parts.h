@@ -5,7 +5,8 @@
 // workers are sent nodes, the publisher is sent outputs.
 //
 // Here is what several of them consist of. Headers declare the messages that they name, and sources include those that
-// they use, so that few files see one. A message's JSON is made in one file (app/control/messages/json.h).
+// they use, so that few files see one. The JSON of all messages of a list is made in one file
+// (app/control/messages/json.h).
 #pragma once
 
 #include <cstddef>

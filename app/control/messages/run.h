@@ -20,11 +20,12 @@ struct RigOver : Empty {
   static constexpr std::string_view type = "rig_over";
 };
 
-// To source, masters, and the process of links. End all sources.
+// To source and masters: end all sources.
 struct Drain : Empty {
   static constexpr std::string_view type = "drain";
 };
 
+// To these, and to the process of links.
 struct Leave : Empty {
   static constexpr std::string_view type = "leave";
 };

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/camera_config.h"
+#include "app/config/drop_policy.h"
 #include "app/config/mosaic_config.h"
 #include "app/config/stream_config.h"
 #include "app/control/camera_placement.h"

@@ -1,5 +1,5 @@
-// What nodes tell each other of their links, through their doors: messages to and from the publisher, whose servers have
-// these (app/control/messages/parts.h).
+// What nodes tell each other of their links, through their doors: messages to and from the publisher, whose servers
+// have these (app/control/messages/parts.h).
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/recording/audio_feed.h"
 #include "app/publisher/recording/change_limit.h"
 #include "app/publisher/recording/disk_work.h"

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/failpoint.h"

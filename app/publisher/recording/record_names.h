@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/control/record_state.h"
 #include "app/publisher/recording/record_times.h"
 #include "core/files_below.h"

@@ -32,7 +32,7 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/control/record_state.h"
 #include "app/publisher/recording/audio_feed.h"
 #include "app/publisher/recording/motion_gate.h"

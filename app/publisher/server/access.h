@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/config/config.h"
+#include "app/config/server_config.h"
 #include "core/clock.h"
 
 namespace campipe {

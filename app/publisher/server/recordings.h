@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files_below.h"

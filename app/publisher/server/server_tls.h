@@ -5,7 +5,8 @@
 #include <future>
 #include <memory>
 
-#include "app/config/config.h"
+#include "app/config/cluster_config.h"
+#include "app/config/server_config.h"
 #include "core/clock.h"
 
 namespace boost::asio::ssl {

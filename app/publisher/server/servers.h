@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/cluster_config.h"
+#include "app/config/server_config.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/server/access.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/api/gpu_meter.h"

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-#include "app/config/names.h"
+#include "app/config/permission.h"
 #include "app/publisher/server/api/request.h"
 #include "app/publisher/server/http/rules.h"
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/config/names.h"
 #include "app/config/part_names.h"
+#include "app/config/permission.h"
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
 #include "app/publisher/server/api/description.h"

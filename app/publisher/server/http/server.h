@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "app/config/config.h"
+#include "app/config/server_config.h"
 #include "app/publisher/server/access.h"
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/server_tls.h"

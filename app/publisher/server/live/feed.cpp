@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "app/config/config.h"
+#include "app/config/stream_config.h"
 #include "app/publisher/server/api/request.h"
 
 namespace campipe {

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "app/config/config.h"
+#include "app/config/server_config.h"
 #include "app/publisher/server/access.h"
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/nodes/nodes.h"
