@@ -264,22 +264,35 @@ TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
   const auto is_open = [](const auto& file) { return !file.second.contains("end"); };
   {
     RigRun rig(here);
-    // One file is over, and the next one is in the index, too: that comes after the file itself.
+    const auto signal_all = [&](int number) {
+      for (const pid_t process : rig.processes()) ::kill(process, number);
+    };
+    // One file is over, and the next one is in the index, too: that comes after the file itself. All are stopped to
+    // look, so that it stays so until all are dead.
     ASSERT_TRUE(eventually([&] {
+      signal_all(SIGSTOP);
       try {
         const auto known = events_of(index);
-        return known.size() >= 2 && std::ranges::count_if(known, is_open) == 1;
-      } catch (const nlohmann::json::parse_error&) {
-        return false;  // a line that is being written
+        if (known.size() >= 2 && std::ranges::count_if(known, is_open) == 1) return true;
+      } catch (const nlohmann::json::parse_error&) {  // a line that is being written
       }
+      signal_all(SIGCONT);
+      return false;
     })) << rig.log();
-    const auto processes = rig.processes();
-    for (const pid_t process : processes) ::kill(process, SIGKILL);
+    signal_all(SIGKILL);
     rig.wait();
   }
   const auto before = events_of(index);
   EXPECT_EQ(std::ranges::count_if(before, is_open), 1);
-  RigRun next(here, {.arguments = {"--duration", "2s"}});
+  RigRun next(here);
+  ASSERT_TRUE(eventually([&] {
+    try {
+      return events_of(index).size() > before.size();
+    } catch (const nlohmann::json::parse_error&) {
+      return false;  // a line that is being written
+    }
+  })) << next.log();
+  next.signal(SIGTERM);
   ASSERT_EQ(next.wait(), 0) << next.log();
   const auto after = events_of(index);
   EXPECT_EQ(std::ranges::count_if(after, is_open), 0);
