@@ -11,6 +11,7 @@
 
 #include "core/ffmpeg.h"
 #include "tests/faults/fault_rig.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -55,6 +56,7 @@ inline bool wait_for_flow(RigRun& rig, int fragments) {
 // Strikes, and ends the rig once frames flow again.
 inline void expect_recovery(RigRun& rig, const Blow& blow) {
   ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  RigWaits waits(rig);
   const std::int64_t when = strike(rig, blow);
   ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
   rig.signal(SIGINT);
@@ -65,7 +67,7 @@ inline void expect_recovery(RigRun& rig, const Blow& blow) {
     const VideoFile recording = read_video(rig.file(name + ".mp4"));
     const bool untouched = name == "b" && !hits(blow, "master") && !hits(blow, "worker 3");
     EXPECT_EQ(check_pattern_recording(recording, untouched), "");
-    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    EXPECT_LE(largest_gap(recording, when), promised_recovery + waits.seconds()) << rig.log();
     EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
     const auto camera = rig.camera(name);
     EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());

@@ -11,6 +11,7 @@
 #include "core/pretended_gpus.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
 
@@ -111,10 +112,11 @@ TEST_F(LostGpus, ItsCamerasRunOnTheOtherOneAndGoBack) {
   start(rig_of(four), is_missed(second));
   for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
+  RigWaits waits(*rig_);
   const auto since = Clock::now();
   ::kill(rig_->pid_of("worker 1"), SIGKILL);
   ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
-  EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(5) + waits.so_far()) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("GPU 1 is gone: worker 1 could not begin on it; a failpoint threw this"));
   EXPECT_FALSE(rig_->find("worker 1"));
   EXPECT_TRUE(eventually([&] { return !rig_->find("master 1"); })) << "it has nothing to do any more\n" << rig_->log();
@@ -131,9 +133,10 @@ TEST_F(LostGpus, OneThatLosesContextsAgainAndAgainIsGoneAgainstItsChecks) {
   start(rig_of(four), loses_contexts(second));
   for (const char* name : {"a.mp4", "b.mp4", "d.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
+  RigWaits waits(*rig_);
   const auto since = Clock::now();
   ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"b", "d"}));
-  EXPECT_LT(Clock::now() - since, seconds(5)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(5) + waits.so_far()) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("again and again, though a new process can use it"));
   end();
   EXPECT_EQ(lost("a") + lost("c"), 0U) << rig_->log();
@@ -229,10 +232,11 @@ TEST_F(LostGpus, TheOnlyOneLeavesItsCamerasToTheCpu) {
   start(rig_of("  a: {}\n  b: {}\n"), is_missed(first, "hang"), 1);
   for (const char* name : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig_->wait_for_growth(name, 5000));
   set_flag();
+  RigWaits waits(*rig_);
   const auto since = Clock::now();
   ::kill(rig_->pid_of("worker 0"), SIGKILL);
   ASSERT_NO_FATAL_FAILURE(expect_on("the CPU", {"a", "b"}));
-  EXPECT_LT(Clock::now() - since, seconds(7)) << rig_->log();
+  EXPECT_LT(Clock::now() - since, seconds(7) + waits.so_far()) << rig_->log();
   EXPECT_THAT(rig_->log(), HasSubstr("was not done within 3 s"));
   clear_flag();
   ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"a", "b"}));

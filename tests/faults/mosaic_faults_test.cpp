@@ -12,6 +12,7 @@
 #include "tests/faults/supervision_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/mosaic_video.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
@@ -78,6 +79,7 @@ std::size_t frames_with(const std::vector<MosaicFrame>& frames, std::size_t cell
 
 TEST(Mosaic, ShowsEachCameraInItsCell) {
   RigRun rig(mosaic_rig());
+  RigWaits waits(rig);
   ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"}, 3)) << rig.log();
   end(rig);
   for (const char* name : {"a", "b", "c", "d"}) expect_untouched(rig, name);
@@ -90,7 +92,7 @@ TEST(Mosaic, ShowsEachCameraInItsCell) {
   for (const std::size_t cell : {0U, 1U, 2U}) {
     EXPECT_GT(frames_with(frames, cell), frames.size() / 2) << cell;
     EXPECT_TRUE(last.cells[cell].code) << cell;
-    EXPECT_LE(longest_standstill(frames, cell), 1.0) << cell;
+    EXPECT_LE(longest_standstill(frames, cell), 1.0 + waits.seconds()) << cell;
   }
   EXPECT_GT(last.cells[0].colour, 20);
   EXPECT_LT(last.cells[1].colour, 4) << "as its camera's filters make it";
@@ -106,6 +108,7 @@ TEST_P(StruckMosaic, GoesOnInTime) {
   const Blow& blow = GetParam();
   RigRun rig(mosaic_rig());
   ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"})) << rig.log();
+  RigWaits waits(rig);
   strike(rig, blow);
   ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"}, 3)) << rig.log();
   end(rig);
@@ -118,7 +121,8 @@ TEST_P(StruckMosaic, GoesOnInTime) {
   if (composes) {
     const std::uint64_t ticks = camera.at("frames").at("decoded");
     const auto late = static_cast<double>(dropped(camera, "queue_full"));  // also the first and the last ones
-    EXPECT_LE(static_cast<double>(dropped(camera, "worker_lost")), promised_recovery * rate + 1) << camera;
+    EXPECT_LE(static_cast<double>(dropped(camera, "worker_lost")), (promised_recovery + waits.seconds()) * rate + 1)
+        << camera;
     EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1,
                 static_cast<double>(ticks), 2 + late)
         << "its clock went on";
@@ -177,6 +181,7 @@ TEST(Mosaic, ShowsACardWhileACameraIsAway) {
 TEST(Mosaic, ComesChangesAndGoesWithoutTouchingOthers) {
   const std::string cameras = head("off") + "cameras:\n" + pattern("a") + pattern("b") + pattern("c");
   RigRun rig(cameras + "mosaics:\n" + mosaic("stays"));
+  RigWaits waits(rig);
   const auto reload = [&](const std::string& mosaics, const std::string& shown_in_log) {
     std::ofstream(rig.file("rig.yaml")) << cameras + "mosaics:\n" + mosaics;
     rig.signal(SIGHUP);
@@ -193,7 +198,7 @@ TEST(Mosaic, ComesChangesAndGoesWithoutTouchingOthers) {
   for (const char* name : {"a", "b", "c"}) expect_untouched(rig, name);
   const auto stays = read_mosaic(rig.file("stays.mp4"), quarters);
   EXPECT_EQ(check_mosaic(stays, rate, true), "");
-  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_LE(longest_standstill(stays, cell), 1.0) << cell;
+  for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_LE(longest_standstill(stays, cell), 1.0 + waits.seconds()) << cell;
   const auto before = read_mosaic(rig.file("comes.mp4"), quarters);
   EXPECT_GT(frames_with(before, 1), 0U);
   EXPECT_EQ(frames_with(before, 3), 0U);

@@ -13,6 +13,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/move_rig.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -40,6 +41,7 @@ TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
   const auto& [step, policy] = GetParam();
   MoveRig moves(step.keys, policy, {.failpoints = step.failpoints});
   moves.wait_for_flow();
+  RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
   const auto died = [&] { return moves.log().find("died") != std::string::npos; };
   unsigned to = MoveRig::target;
@@ -63,7 +65,7 @@ TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
   moves.end();
   const VideoFile video = read_video(moves.rig().file("a.mp4"));
   EXPECT_EQ(check_pattern_recording(video, step.lossless), "") << moves.log();
-  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2 + waits.seconds()) << moves.log();
   EXPECT_FALSE(std::filesystem::exists(moves.rig().file("a-1.mp4"))) << "the recording was broken in two";
   const auto camera = moves.rig().camera("a");
   EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;

@@ -7,6 +7,7 @@
 
 #include "app/control/thread_times.h"
 #include "tests/faults/fault_rig.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -54,10 +55,11 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
   const Blow& blow = GetParam();
   RigRun rig(fault_rig(0, "drop"));
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
+  RigWaits waits(rig);
   const std::int64_t when = strike(rig, blow);
   ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
   // Files grow by whole fragments of 0.4 s.
-  EXPECT_LE(static_cast<double>(utc_now_ns() - when) / 1e9, promised_recovery + 0.6);
+  EXPECT_LE(static_cast<double>(utc_now_ns() - when) / 1e9, promised_recovery + 0.6 + waits.seconds());
   ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
@@ -65,7 +67,7 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
   for (std::size_t i = 0; i < fault_cameras.size(); ++i) {
     SCOPED_TRACE(fault_cameras[i]);
     const VideoFile recording = read_video(rig.file(fault_cameras[i] + ".mp4"));
-    EXPECT_LE(largest_gap(recording, when), promised_recovery) << rig.log();
+    EXPECT_LE(largest_gap(recording, when), promised_recovery + waits.seconds()) << rig.log();
     const bool untouched = !hits(blow, "source") && !hits(blow, worker_of(i));
     EXPECT_EQ(check_pattern_recording(recording, untouched), "");
     const auto camera = rig.camera(fault_cameras[i]);
@@ -162,7 +164,7 @@ TEST(Killed, WorkerWhileDraining) {
   rig.signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return rig.log().find("ending (stopped)") != std::string::npos; }));
   ::kill(worker, SIGKILL);
-  ASSERT_EQ(rig.wait(seconds(8)), 0) << rig.log();
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
   expect_good_files(rig);
   for (const std::string name : {"b", "d"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;

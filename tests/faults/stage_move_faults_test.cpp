@@ -10,6 +10,7 @@
 
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/move_rig.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -46,11 +47,11 @@ void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
 
 class PartKilledAt : public testing::TestWithParam<std::tuple<Part, Step, std::string>> {};
 
-void expect_whole_rig(MoveRig& moves, bool lossless, std::int64_t when) {
+void expect_whole_rig(MoveRig& moves, bool lossless, std::int64_t when, RigWaits& waits) {
   moves.end();
   const VideoFile video = read_video(moves.rig().file("a.mp4"));
   EXPECT_EQ(check_pattern_recording(video, lossless), "") << moves.log();
-  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2 + waits.seconds()) << moves.log();
   EXPECT_FALSE(std::filesystem::exists(moves.rig().file("a-1.mp4"))) << "the recording was broken in two";
   const auto camera = moves.rig().camera("a");
   EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
@@ -61,6 +62,7 @@ TEST_P(PartKilledAt, NothingComesTwiceAndAllGoesOn) {
   const auto& [part, step, policy] = GetParam();
   MoveRig moves(keys_of(part), policy, {.failpoints = step.failpoint});
   moves.wait_for_flow();
+  RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
   const auto died = [&] { return moves.log().find("died") != std::string::npos; };
   unsigned from = part.from;
@@ -83,7 +85,7 @@ TEST_P(PartKilledAt, NothingComesTwiceAndAllGoesOn) {
   EXPECT_TRUE(eventually([&] { return is_in(moved ? to : from) && !is_in(moved ? from : to); }))
       << moves.status_of("a").dump(2) << moves.log();
   EXPECT_TRUE(died()) << moves.log();
-  expect_whole_rig(moves, step.lossless, when);
+  expect_whole_rig(moves, step.lossless, when, waits);
 }
 
 const Step new_ready{"NewReady", "hand_over.ready=kill", {}};
@@ -115,6 +117,7 @@ class OtherPartKilled : public testing::TestWithParam<Part> {};
 TEST_P(OtherPartKilled, ACamerasMoveEndsOneWayOrTheOther) {
   MoveRig moves(keys_of(GetParam(), ", motion"), "drop");
   moves.wait_for_flow();
+  RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
   std::jthread mover([&] { static_cast<void>(moves.move_part("a", GetParam().from, MoveRig::target)); });
   ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; })) << moves.log();
@@ -126,7 +129,7 @@ TEST_P(OtherPartKilled, ACamerasMoveEndsOneWayOrTheOther) {
   moves.end_with_losses();
   const VideoFile video = read_video(moves.rig().file("a.mp4"));
   EXPECT_EQ(check_pattern_recording(video, false), "") << moves.log();
-  EXPECT_LE(largest_gap(video, when), promised_recovery + 2) << moves.log();
+  EXPECT_LE(largest_gap(video, when), promised_recovery + 2 + waits.seconds()) << moves.log();
 }
 
 INSTANTIATE_TEST_SUITE_P(BesideThe, OtherPartKilled, testing::Values(first_stage, last_stage, tile, join),

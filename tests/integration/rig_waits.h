@@ -1,0 +1,46 @@
+// Bounds of time for a rig on a machine that others use, too: what its threads wait for a CPU is not its fault.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "tests/integration/rig_run.h"
+#include "tests/unit/cpu_waits.h"
+
+namespace campipe::test {
+
+// Follows all processes of a rig, those that come later, too. Those that live for a moment only may be missed.
+class RigWaits {
+ public:
+  explicit RigWaits(const RigRun& rig) : rig_(rig), waits_(rig.processes()) {}
+
+  // Since it was made.
+  [[nodiscard]] std::chrono::nanoseconds so_far() {
+    const std::lock_guard lock(mutex_);
+    look();
+    return waits_.so_far();
+  }
+  [[nodiscard]] double seconds() { return std::chrono::duration<double>(so_far()).count(); }
+
+ private:
+  void look() {
+    waits_.add(rig_.processes());
+    waits_.look();
+  }
+
+  const RigRun& rig_;
+  std::mutex mutex_;
+  CpuWaits waits_;
+  std::condition_variable_any stopped_;
+  std::jthread looking_{[this](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      look();
+      stopped_.wait_for(lock, stop, std::chrono::milliseconds(200), [] { return false; });
+    }
+  }};
+};
+
+}  // namespace campipe::test
