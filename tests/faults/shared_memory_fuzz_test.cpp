@@ -168,14 +168,12 @@ class Poked : public testing::TestWithParam<Target> {
     const std::set<std::size_t> spared = spared_words(rig);
     while (done < most) {
       UniqueFd memory;
-      const bool there = eventually(
-          [&] {
-            const auto holder = rig.find(GetParam().holder);
-            if (holder) memory = open_memory(*holder, GetParam().memory);
-            return static_cast<bool>(memory);
-          },
-          seconds(2));
-      if (!there || !rig.running()) return done;
+      const bool there = eventually([&] {
+        const auto holder = rig.find(GetParam().holder);
+        if (holder) memory = open_memory(*holder, GetParam().memory);
+        return memory || !rig.running() || rig.log().find("quarantined") != std::string::npos;
+      });
+      if (!there || !memory || !rig.running()) return done;
       const Mapping mapping(memory.get(), Mapping::Access::read_write);
       const std::vector<std::size_t> used = used_pages(memory);
       for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping, used, spared);

@@ -179,14 +179,14 @@ TEST(Rig, DoesNotWaitForTheDiskOfItsReport) {
   rig.successor_of("worker 0", worker);
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4"))) << rig.log();
   rig.signal(SIGTERM);
-  EXPECT_EQ(rig.wait(seconds(20)), 1) << rig.log();
+  EXPECT_EQ(rig.wait(), 1) << rig.log();
   EXPECT_THAT(rig.log(), HasSubstr("the report 'report.json' is not written"));
 }
 
 TEST(Rig, DoesNotStartWhereTheDiskOfItsReportDoesNotAnswer) {
   RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n" + camera("a"),
              {.failpoints = "report.opening=hang"});
-  EXPECT_EQ(rig.wait(seconds(20)), 2) << rig.log();
+  EXPECT_EQ(rig.wait(), 2) << rig.log();
   EXPECT_THAT(rig.log(), HasSubstr("--report: cannot write 'report.json': its disk does not answer"));
 }
 
@@ -196,7 +196,7 @@ TEST(Start, OfAProcessThatCannotBeStartedHoldsUpNobody) {
   for (int i = 0; i < 12; ++i) failpoints += "supervisor.starting@worker 1=throw,";  // one after the other
   RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n" + camera("a") + camera("b"),
              {.failpoints = failpoints});
-  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000, seconds(20))) << rig.log();
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   EXPECT_THAT(rig.log(), HasSubstr("tried again"));
   EXPECT_FALSE(rig.find("worker 1"));
   rig.signal(SIGTERM);
