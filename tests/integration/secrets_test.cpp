@@ -153,7 +153,9 @@ TEST(Secrets, FilesAreNotForOthersAndProcessesLeaveNoCores) {
 }
 
 TEST(Secrets, WhoWantsItOtherwiseSaysSo) {
-  RigRun rig("umask: 0022\n" + std::string(files_rig), {.arguments = {"--duration", "2s"}});
+  RigRun rig("umask: 0022\n" + std::string(files_rig));
+  ASSERT_TRUE(rig.wait_for_growth("all/dock.mp4", 2000)) << rig.log();
+  rig.signal(SIGTERM);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(permissions(rig.file("all/dock.mp4")), "644");
   EXPECT_EQ(permissions(rig.file("all")), "755");
