@@ -41,9 +41,7 @@ void describe_value(Key& key, const T& initial, const Values& values) {
   };
   key.copy = [](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); };
   if constexpr (std::is_same_v<T, EncoderOptions>) {
-    key.add = [](void* to, const void* from) {
-      add_options(*static_cast<T*>(to), *static_cast<const T*>(from));
-    };
+    key.add = [](void* to, const void* from) { add_options(*static_cast<T*>(to), *static_cast<const T*>(from)); };
   }
 }
 

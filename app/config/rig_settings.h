@@ -18,7 +18,7 @@ enum class Admission : std::uint8_t { warn, refuse };
 enum class Balance : std::uint8_t { automatic, off };
 
 struct RigSettings {
-  std::optional<int> worker_count;    // none: auto
+  std::optional<int> worker_count;  // none: auto
   Mps mps = Mps::off;
   Admission admission = Admission::warn;
   Balance balance = Balance::automatic;

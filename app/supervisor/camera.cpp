@@ -38,6 +38,8 @@ const char* name_of(CameraState state) {
   return "";
 }
 
+Camera::Camera() = default;
+
 const CameraNode& Camera::node(NodeId wanted) const { return part_of(nodes, wanted); }
 
 CameraNode& Camera::node(NodeId wanted) { return part_of(nodes, wanted); }

@@ -349,6 +349,8 @@ struct SourceDecoding {
 };
 
 struct Camera {
+  Camera();
+
   CameraId id;
   std::vector<Output> outputs;      // its own stream first; the vector does not change while it lives
   Indirect<CameraConfig> asked;     // as it was loaded

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/config/config.h"
 #include "app/config/limited_rate.h"
 #include "app/config/stream_config.h"
 #include "app/control/thread_scope.h"

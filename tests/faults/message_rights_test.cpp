@@ -10,7 +10,7 @@
 #include <map>
 
 #include "app/control/child.h"
-#include "app/control/message_dispatch.h"
+#include "app/control/json_fields.h"
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/edges.h"
 #include "app/control/messages/from_master.h"
@@ -19,6 +19,7 @@
 #include "app/control/messages/from_worker.h"
 #include "app/control/messages/packet_rings.h"
 #include "app/control/messages/requests.h"
+#include "app/control/stream_json.h"
 #include "core/error.h"
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"
@@ -39,7 +40,7 @@ struct Wrong {
 template <typename M>
 Wrong wrong(const std::string& title, const std::string& role, const M& message, const std::string& reason,
             int descriptors = 0) {
-  return {title, role, std::string(M::type), write_message(message), reason, descriptors};
+  return {title, role, std::string(M::type), write_json(message), reason, descriptors};
 }
 void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.title; }
 
@@ -191,7 +192,8 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   const pid_t source = rig.pid_of("source");
   for (const unsigned camera : {0U, 1U, 0U, 1U}) {
     Channel channel = channel_of(source);
-    ASSERT_TRUE(send(channel, messages::FoundStream{CameraId(camera), hevc}));
+    ASSERT_TRUE(channel.send(std::string(messages::FoundStream::type),
+                             write_json(messages::FoundStream{CameraId(camera), hevc})));
   }
   for (const char* file : {"a.mp4", "b-1.mp4"}) {
     EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/control/json_fields.h"
 #include "app/control/messages/cluster.h"
 #include "core/rig_token.h"
 #include "ipc/channel.h"
@@ -102,7 +103,7 @@ void show_a_large_cluster(pid_t process_of_cluster) {
         node, "", "no node has room for it where it is at home: too little cores, too little memory", node};
     seen.state.nodes[node] = {true, 20, false, true, "10.0.0.1:8443", "0.1.0", {{"hall", "2"}}, {{"cores", 64}}};
   }
-  const nlohmann::json body = write_message(seen);
+  const nlohmann::json body = write_json(seen);
   ASSERT_GT(body.dump().size(), Channel::max_inline_body);
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, process_of_cluster, 0)));
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), child_channel_fd, 0)));

@@ -1,6 +1,7 @@
 // Which transport a link between two nodes takes.
 #include <gtest/gtest.h>
 
+#include "app/config/cluster_config.h"
 #include "app/placement/link_choice.h"
 
 namespace campipe {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
 #include "tests/paths.h"
 
