@@ -13,6 +13,7 @@
 #include "app/control/child_process.h"
 #include "ipc/frame_ring.h"
 #include "ipc/rig_page.h"
+#include "stages/filters/filter_config.h"
 #include "tests/bench/filled_ring.h"
 
 namespace campipe {

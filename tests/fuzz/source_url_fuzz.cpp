@@ -2,6 +2,7 @@
 // address are what they should be.
 #include "stages/sources/source.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/supervisor/admission.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

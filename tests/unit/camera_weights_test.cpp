@@ -8,7 +8,7 @@
 
 #include "app/costs/cost_cache.h"
 #include "core/gpu.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

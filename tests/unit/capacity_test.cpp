@@ -6,7 +6,7 @@
 
 #include "app/config/config.h"
 #include "core/error.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -14,7 +14,7 @@
 #include "app/placement/graph.h"
 #include "tests/paths.h"
 #include "tests/unit/config_test_support.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "app/placement/quarantine.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "app/placement/plan.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/supervisor/worker_choice.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "app/costs/cost_cache.h"
 #include "app/placement/mosaic_units.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/placement/cpu_list.h"
 #include "core/error.h"
 #include "core/gpu.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "app/placement/plan.h"
 #include "core/error.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {

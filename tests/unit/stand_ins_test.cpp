@@ -6,7 +6,7 @@
 
 #include "app/placement/plan.h"
 #include "core/gpu.h"
-#include "tests/unit/invented_machines.h"
+#include "tests/unit/invented_rigs.h"
 
 namespace campipe {
 namespace {
