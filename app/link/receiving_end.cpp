@@ -34,7 +34,11 @@ ReceivingEnd::ReceivingEnd(std::unique_ptr<LinkWire> wire, Rules rules, Events e
       answered_(rules_.settled),
       session_(std::move(wire), rules_.name, rules_.timing, *this, counts_.refused) {}
 
-ReceivingEnd::~ReceivingEnd() { close_ring(); }
+// Until the wire is closed bodies may arrive in the ring's slots.
+ReceivingEnd::~ReceivingEnd() {
+  session_.end(0ms);
+  close_ring();
+}
 
 link::Hello ReceivingEnd::hello() { return {.end = link::End::receiving, .name = rules_.name, .number = answered_}; }
 
@@ -46,8 +50,8 @@ void ReceivingEnd::run() {
     events_.beat();
     step();
   }
+  session_.end(0ms);  // first: until then bodies may arrive in the ring's slots
   close_ring();
-  session_.end(0ms);
   counts_.connected = 0;
 }
 
@@ -96,6 +100,8 @@ void ReceivingEnd::on_shape(const link::Shape& shape) {
   if (shape.slot_bytes > rules_.largest_slot) return cut_off("its frames are larger than this end allows");
   if (!ring_rate_.allows(Clock::now()))
     return cut_off(fmt::format("it begins more than {} rings a second", RingRate::most));
+  // A wire places bodies ahead: in slots of the ring that is about to be closed.
+  if (!filling_.empty()) return cut_off("it sends a frame before this end has the next ring");
   count_gap(shape.number);
   ++shapes_;
   next_ = shape;

@@ -9,13 +9,16 @@ namespace campipe {
 namespace {
 
 // It reads them when it is loaded: without handlers for signals that are this process's, and with a port that can be
-// listened at again at once. What the user has set is left alone, but for a protocol that aborts the process.
+// listened at again at once. What the user has set is left alone, but for a protocol that aborts the process, and for
+// PUT over TCP: with it the peer's bytes are written to the address that the peer names, also when the connection was
+// closed by force and the memory is something else's by now, and an acknowledgement that comes then aborts the process.
 void prepare_environment() {
   ::setenv("UCX_HANDLE_ERRORS", "none", 0);
   ::setenv("UCX_DEBUG_SIGNO", "0", 0);
   ::setenv("UCX_CM_REUSEADDR", "y", 0);
   ::setenv("UCX_LOG_LEVEL", "fatal", 0);
   ::unsetenv("UCX_PROTO_ENABLE");
+  ::setenv("UCX_TCP_PUT_ENABLE", "n", 1);
 }
 
 template <typename Function>
