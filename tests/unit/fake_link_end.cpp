@@ -6,7 +6,9 @@
 
 namespace campipe::test {
 
-FakeLinkEnd::FakeLinkEnd(std::unique_ptr<LinkWire> wire) : wire_(std::move(wire)) { wire_->open(); }
+FakeLinkEnd::FakeLinkEnd(std::unique_ptr<LinkWire> wire) : body_(picture_bytes), wire_(std::move(wire)) {
+  wire_->open();
+}
 
 void FakeLinkEnd::send(const link::Message& message, const Bytes& body) {
   Bytes head;
@@ -27,15 +29,15 @@ std::optional<link::Message> FakeLinkEnd::receive(milliseconds patience) {
 }
 
 std::span<std::uint8_t> FakeLinkEnd::place(LinkWire::Peer /*peer*/, LinkWire::Bytes /*head*/, std::size_t bytes) {
-  body_.resize(bytes);
-  return body_;
+  return bytes <= body_.size() ? std::span(body_).first(bytes) : std::span<std::uint8_t>();
 }
 
 std::unique_ptr<FakeLinkEnd> fake_link_end(const std::string& address, link::End as) {
-  for (const Deadline deadline = after(seconds(50)); Clock::now() < deadline;) {
+  milliseconds patience(100);
+  for (const Deadline deadline = after(seconds(50)); Clock::now() < deadline; patience *= 2) {
     auto end = std::make_unique<FakeLinkEnd>(connecting_wire(address));
     end->send(link::Hello{.end = as, .name = link_name});
-    if (end->receive_a<link::Hello>(milliseconds(100))) return end;
+    if (end->receive_a<link::Hello>(patience)) return end;
   }
   return nullptr;
 }

@@ -35,9 +35,9 @@ class FakeLinkEnd final : private LinkWire::Inbox {
  private:
   std::span<std::uint8_t> place(LinkWire::Peer peer, LinkWire::Bytes head, std::size_t bytes) override;
 
+  Bytes body_;  // of all frames, which nobody reads: it neither moves nor goes before the wire does
   std::unique_ptr<LinkWire> wire_;
   LinkWire::Peer peer_ = 0;
-  Bytes body_;
 };
 
 // One that has been let in. The other end may be about to close what was before, so it tries for some time.
