@@ -3,12 +3,12 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "ipc/packet_ring_layout.h"
 #include "ipc/ring_checks.h"
 
 namespace campipe {
 namespace {
 
-constexpr auto block_deadline = std::chrono::seconds(30);
 constexpr auto moment = std::chrono::milliseconds(200);  // longer than a reader works on a packet
 constexpr std::int64_t most_behind = 64;  // packets, of who decodes: then what it has found is out of date
 
@@ -61,11 +61,21 @@ bool PacketFeed::push(bool begins) {
   view.times.pts = shown_.at;
   view.times.duration = shown_.duration;
   try {
-    const Deadline deadline = rules_.block ? Clock::now() + block_deadline : Clock::now() + moment;
-    return ring_.push(view, deadline, rules_.interrupted);
+    return push_in_time(view);
   } catch (const Error& error) {
     spdlog::debug("a packet is left out: {}", error.what());
     return false;
+  }
+}
+
+// Room comes late: a reader works on most of the ring before it makes any.
+bool PacketFeed::push_in_time(const PacketView& packet) {
+  if (!rules_.block) return ring_.push(packet, Clock::now() + moment, rules_.interrupted);
+  const std::atomic<std::uint64_t>& taken = ring_.memory().header().taken;
+  for (;;) {
+    const std::uint64_t before = taken.load();
+    if (ring_.push(packet, Clock::now() + rules_.longest_block, rules_.interrupted)) return true;
+    if (taken.load() <= before) return false;
   }
 }
 

@@ -1,9 +1,9 @@
 // A camera's packets on their way to whoever decodes them: the writing end of their packet ring (packet_record.h). The
 // other end is ReplayReader's: what it needs to begin anew stays in the ring.
 //
-// Who decodes may be away or slow. With policy `block` the packets wait for it, up to a deadline; else for a moment
-// only, in which a reader that has read all makes room. What does not fit then is left out, with all up to the next
-// packet at which decoding can begin.
+// Who decodes may be away or slow. With policy `block` the packets wait for it as long as it takes any, and then up to
+// a deadline; else for a moment only, in which a reader that has read all makes room. What does not fit then is left
+// out, with all up to the next packet at which decoding can begin.
 //
 // Who observes the ring finds the number of the newest packet (PacketNote::packet) as its decode time, and when the
 // last frame has been shown: a successor goes on from there.
@@ -11,6 +11,7 @@
 // Used by the thread that reads the source.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,7 +40,8 @@ class PacketFeed {
  public:
   struct Rules {
     bool block = false;
-    std::function<bool()> interrupted = [] { return false; };  // asked at least every 100 ms while it waits
+    std::function<bool()> interrupted = [] { return false; };           // asked at least every 100 ms while it waits
+    std::chrono::nanoseconds longest_block = std::chrono::seconds(30);  // in which who decodes takes nothing
   };
   PacketFeed(std::shared_ptr<PacketRingMemory> ring, Rules rules) : ring_(std::move(ring)), rules_(std::move(rules)) {}
 
@@ -62,6 +64,7 @@ class PacketFeed {
 
  private:
   bool push(bool begins);
+  bool push_in_time(const PacketView& packet);
   bool push_mark();
 
   PacketRingWriter ring_;

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/metadata_types.h"
@@ -21,9 +24,9 @@ constexpr int packet_bytes = 1000;
 
 class Feeding : public testing::Test {
  protected:
-  explicit Feeding(bool block = false)
+  explicit Feeding(bool block = false, std::chrono::nanoseconds longest_block = seconds(30))
       : memory_(PacketRingMemory::create(std::size_t{8} * packet_bytes, 1, 0)),
-        feed_(memory_, {block, [this] { return interrupted_; }}),
+        feed_(memory_, {block, [this] { return while_waiting_(); }, longest_block}),
         reader_(PacketRingMemory::open(duplicate(memory_->fd()))) {
     stream_.width = 640;
     stream_.height = 360;
@@ -65,7 +68,7 @@ class Feeding : public testing::Test {
   }
 
   std::shared_ptr<PacketRingMemory> memory_;
-  bool interrupted_ = false;
+  std::function<bool()> while_waiting_ = [] { return false; };
   SourceStream stream_;
   PacketFeed feed_;
   ReplayReader reader_;
@@ -171,8 +174,40 @@ TEST_F(BlockingFeed, WaitsForItsReader) {
 
 TEST_F(BlockingFeed, EndsItsWaitWhenItIsInterrupted) {
   EXPECT_EQ(push_all("Kppppp"), "Kppppp");
-  interrupted_ = true;
+  while_waiting_ = [] { return true; };
   EXPECT_FALSE(push(false));
+}
+
+// Nothing that is in the ring can be given back before it has taken the last packet.
+class ImpatientFeed : public Feeding {
+ protected:
+  ImpatientFeed() : Feeding(true, milliseconds(50)) {}
+
+  bool take_one() {
+    PacketView view;
+    std::uint64_t number = 0;
+    if (reader_.next(view, number, Clock::now()) != ReplayReader::Next::packet) return false;
+    reader_.set_taken(number);
+    return true;
+  }
+};
+
+TEST_F(ImpatientFeed, WaitsForWhoIsSlowAsLongAsItTakesAny) {
+  ASSERT_EQ(push_all("Kppppp"), "Kppppp");
+  int taken = 0;
+  while_waiting_ = [&] {
+    std::this_thread::sleep_for(milliseconds(60));  // each time longer than it would wait for a reader that is away
+    if (take_one()) ++taken;
+    return false;
+  };
+  EXPECT_TRUE(push(true));
+  EXPECT_GE(taken, 4);
+}
+
+TEST_F(ImpatientFeed, WaitsForNobodyWhoTakesNothing) {
+  ASSERT_EQ(push_all("Kppppp"), "Kppppp");
+  ASSERT_TRUE(take_one());
+  EXPECT_FALSE(push(true));
 }
 
 }  // namespace
