@@ -208,7 +208,8 @@ class IngestReconnect : public testing::Test {
     }
   }
 
-  // Of the first ring, until the camera is away and all that it sent was read. `work`: that each frame takes.
+  // Of the first ring, until all packets of the first connection are accounted for: who decodes them may be far behind
+  // who reads them. `work`: that each frame takes.
   void read_to_the_end(bool blocking, std::chrono::milliseconds work = {}) {
     ASSERT_TRUE(test::eventually([&] { return rings() > 0; }));
     const auto ring = ring_at(0);
@@ -216,19 +217,15 @@ class IngestReconnect : public testing::Test {
     FrameRingReader reader(ring, 0);
     reader.attach(blocking, 8);
     FrameRingReader::Lease lease;
-    const auto away = [&] {
-      const std::lock_guard lock(mutex_);
-      return states_.size() >= 2;
-    };
-    for (;;) {
-      const bool last = away();  // before looking: what is published now was published before that
-      if (reader.next(lease, test::after(std::chrono::milliseconds(100))) == FrameRingReader::Next::frame) {
-        times_.push_back(lease.times);
-        std::this_thread::sleep_for(work);
-      } else if (last) {
-        break;
-      }
+    const auto packets = static_cast<std::uint64_t>(plans_.front().packets);
+    const Deadline deadline = test::after(test::seconds(60));
+    while (times_.size() + dropped() + unpublished() < packets) {
+      ASSERT_LT(Clock::now(), deadline) << times_.size() << " frames, and " << dropped() << " dropped";
+      if (reader.next(lease, test::after(std::chrono::milliseconds(100))) != FrameRingReader::Next::frame) continue;
+      times_.push_back(lease.times);
+      std::this_thread::sleep_for(work);
     }
+    EXPECT_NE(reader.next(lease, test::after(std::chrono::milliseconds(100))), FrameRingReader::Next::frame);
   }
 
   // One after the other; the last one's plan stays.
@@ -248,6 +245,11 @@ class IngestReconnect : public testing::Test {
 
   std::uint64_t lost() {
     return counter(page_.edge_writer(EdgeId(0), master_process).unpublished, DropCause::worker_lost);
+  }
+  std::uint64_t unpublished() {
+    std::uint64_t sum = 0;
+    for (const auto& frames : page_.edge_writer(EdgeId(0), master_process).unpublished) sum += frames;
+    return sum;
   }
   std::uint64_t dropped() { return FrameRingObserver(ring_at(0)).frames_of(0).recalled; }
 
