@@ -2,9 +2,12 @@
 #include "app/publisher/server/access.h"
 
 #include <gmock/gmock.h>
+#include <sodium.h>
 
+#include <array>
 #include <atomic>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "app/config/password_hash.h"
@@ -19,9 +22,17 @@ using Refusal = Access::Refusal;
 
 const std::string home = "10.0.0.5";
 
-// Hashes are slow to make, on purpose.
+// As hash_password() makes it, but for a few milliseconds in place of tens, and 4 MiB. To check a password is then as
+// quick: those who wait for their turn are not refused because a machine is busy.
+std::string quick_hash(const std::string& password) {
+  std::array<char, crypto_pwhash_STRBYTES> hash{};
+  if (::sodium_init() < 0 ||
+      ::crypto_pwhash_str(hash.data(), password.data(), password.size(), crypto_pwhash_OPSLIMIT_MIN, 4U << 20U) != 0)
+    throw std::runtime_error("libsodium cannot hash");
+  return hash.data();
+}
 const std::string& hash_of_right() {
-  static const std::string hash = hash_password("right");
+  static const std::string hash = quick_hash("right");
   return hash;
 }
 
@@ -138,7 +149,7 @@ TEST_F(AccessTest, WhatIsTakenBackDoesNotHoldAnyMore) {
   EXPECT_FALSE(access_.still_valid(by_session));
   EXPECT_TRUE(access_.still_valid(ann)) << "she did not log out where she gave a password";
 
-  config_.users = {user("ann", Permission::view), {"ben", hash_password("new"), "", Permission::view, {"dock"}}};
+  config_.users = {user("ann", Permission::view), {"ben", quick_hash("new"), "", Permission::view, {"dock"}}};
   access_.update(config_);
   EXPECT_TRUE(access_.still_may(ann, Permission::view, "dock"));
   EXPECT_FALSE(access_.still_may(ann, Permission::administer, "dock")) << "what she may now";
@@ -234,7 +245,7 @@ TEST_F(AccessTest, RightPasswordsAreRememberedForAMinute) {
   time_ += 61s;
   EXPECT_GT(cost(), first / 5);
   // Another password makes it worthless at once.
-  config_.users[0].password = hash_password("other");
+  config_.users[0].password = quick_hash("other");
   access_.update(config_);
   EXPECT_FALSE(lets_in("ann", "right"));
   EXPECT_TRUE(lets_in("ann", "other"));
@@ -252,7 +263,7 @@ TEST_F(AccessTest, ReadsBasicAndBearer) {
       "", "Basic", "Basic ", "Basic !", "Basic YW5u", "Digest YW5uOnJpZ2h0", "YW5uOnJpZ2h0"};
   for (const std::string& header : bad) EXPECT_EQ(user_of(header), "") << header;
   // Padding may be there or not; colons belong to the password.
-  config_.users[0].password = hash_password("a:b?>c");
+  config_.users[0].password = quick_hash("a:b?>c");
   access_.update(config_);
   EXPECT_EQ(user_of("Basic YW5uOmE6Yj8+Yw=="), "ann");
   EXPECT_EQ(user_of("Basic YW5uOmE6Yj8+Yw"), "ann");
@@ -347,7 +358,7 @@ TEST_F(AccessTest, AReloadEndsSessionsOfUsersThatAreGoneOrHaveAnotherPassword) {
   const auto ann = session_of("ann");
   const auto ben = session_of("ben");
   const auto cat = session_of("cat");
-  config_.users = {user("ann", Permission::view), {"ben", hash_password("new"), "", Permission::view, {}}};
+  config_.users = {user("ann", Permission::view), {"ben", quick_hash("new"), "", Permission::view, {}}};
   access_.update(config_);
   ASSERT_TRUE(access_.find_session(ann.token));
   EXPECT_FALSE(access_.find_session(ann.token)->may(Permission::record, "dock"));  // what she may now
@@ -359,7 +370,7 @@ TEST_F(AccessTest, AReloadEndsSessionsOfUsersThatAreGoneOrHaveAnotherPassword) {
 TEST_F(AccessTest, APasswordThatWasChangedSinceItWasCheckedOpensNoSession) {
   const auto checked = access_.check_password("ann", "right", home);
   ASSERT_TRUE(checked.identity);
-  config_.users[0].password = hash_password("other");
+  config_.users[0].password = quick_hash("other");
   access_.update(config_);
   const auto session = access_.open_session(*checked.identity);
   EXPECT_FALSE(access_.find_session(session.token));
@@ -382,13 +393,14 @@ TEST_F(AccessTest, RtspSecretsAreOfThoseWhoHaveOne) {
 
 TEST_F(AccessTest, KnowsAtOnceWhatNeedsNoCheck) {
   EXPECT_FALSE(access_.check_quickly("ann", "right", home));
+  const auto before = test::thread_cpu_time();
   ASSERT_TRUE(lets_in("ann", "right"));
   const auto begin = test::thread_cpu_time();
   ASSERT_TRUE(access_.check_quickly("ann", "right", home));
   EXPECT_EQ(access_.check_quickly("ann", "right", home)->identity->user, "ann");
   EXPECT_FALSE(access_.check_quickly("ann", "wrong", home));
   EXPECT_FALSE(access_.check_quickly("ben", "right", home));
-  EXPECT_LT(test::thread_cpu_time() - begin, 10ms);
+  EXPECT_LT(test::thread_cpu_time() - begin, begin - before);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(lets_in("ann", "wrong"));
   ASSERT_TRUE(access_.check_quickly("ben", "right", home));
   EXPECT_EQ(access_.check_quickly("ben", "right", home)->refusal, Refusal::too_many);
