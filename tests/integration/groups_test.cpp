@@ -246,6 +246,7 @@ TEST(Groups, AMemberIsSwitchedOffAndOn) {
     rig.signal(SIGHUP);
   };
   reload("    enabled: false\n");
+  ASSERT_TRUE(eventually([&] { return rig.log().find("right: disabled") != std::string::npos; })) << rig.log();
   ASSERT_TRUE(grows(rig, {"left"}, 3 * some)) << rig.log();
   reload("");
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(rig.file("right-1.mp4")); })) << rig.log();
