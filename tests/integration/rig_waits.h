@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 
 #include "tests/integration/rig_run.h"
@@ -42,5 +45,18 @@ class RigWaits {
     }
   }};
 };
+
+// Frames of it were dropped since its queue was full, whatever for.
+inline bool was_late(const nlohmann::json& camera) { return camera.at("frames").at("dropped").contains("queue_full"); }
+
+// For EXPECT_EQ: empty, or what a camera of `rate` frames a second lost, other than those that the rig, without a CPU,
+// was late for. `waits`: since the rig began.
+inline std::string check_late_only(const nlohmann::json& camera, double rate, RigWaits& waits) {
+  const nlohmann::json& dropped = camera.at("frames").at("dropped");
+  const auto late = dropped.value("queue_full", std::uint64_t{0});
+  const bool is_late_only = dropped.size() == (late > 0 ? 1 : 0);
+  if (is_late_only && static_cast<double>(late) <= rate * waits.seconds()) return "";
+  return camera.dump() + ", and the rig waited " + std::to_string(waits.seconds()) + " s for a CPU";
+}
 
 }  // namespace campipe::test
