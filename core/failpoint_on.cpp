@@ -32,12 +32,27 @@ int overflow(int depth) {
   return overflow(depth % 2 + 1) + frame[0];
 }
 
+void burn(std::chrono::milliseconds time) {
+  const auto used = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  };
+  const auto end = used() + time;
+  while (used() < end) continue;
+}
+
+// A thread that nobody takes for hung, and that needs little of a CPU to be one, also where many want it.
+void work_while(const std::function<bool()>& condition) {
+  while (condition()) {
+    burn(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 void work() {
-  constexpr std::int64_t seconds = 12;
-  timespec used{};
-  do {
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  } while (used.tv_sec < seconds);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(12);
+  work_while([end] { return std::chrono::steady_clock::now() < end; });
 }
 
 void hang() {
@@ -78,16 +93,6 @@ struct Point {
   std::function<void()> act;
 };
 
-void burn(std::chrono::milliseconds time) {
-  const auto used = [] {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-  };
-  const auto end = used() + time;
-  while (used() < end) continue;
-}
-
 // Throws std::out_of_range for what no failpoint does.
 std::function<void()> action_of(const std::string& text) {
   constexpr std::string_view wait = "wait";
@@ -97,6 +102,12 @@ std::function<void()> action_of(const std::string& text) {
     std::string action = text.substr(0, slash);
     const bool is_once = action.ends_with(once);
     if (is_once) action.resize(action.size() - once.size());
+    if (action == "hold") {
+      return [file] {
+        std::error_code none;
+        work_while([&] { return std::filesystem::exists(file, none); });
+      };
+    }
     return [act = action_of(action), file, is_once] {
       std::error_code none;
       if (is_once ? std::filesystem::remove(file, none) : std::filesystem::exists(file, none)) act();
@@ -108,8 +119,8 @@ std::function<void()> action_of(const std::string& text) {
     return [time] { burn(time); };
   }
   if (!text.starts_with(wait)) return actions.at(text);
-  const std::chrono::seconds time(std::strtol(text.c_str() + wait.size(), nullptr, 10));
-  return [time] { std::this_thread::sleep_for(time); };
+  const std::chrono::milliseconds unit = text.ends_with("ms") ? std::chrono::milliseconds(1) : std::chrono::seconds(1);
+  return [time = std::strtol(text.c_str() + wait.size(), nullptr, 10) * unit] { std::this_thread::sleep_for(time); };
 }
 
 // NAME[@SUBJECT][:COUNT[+]]=ACTION

@@ -48,6 +48,7 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
   taker.get_ready(ring.memory->expected(), source);
   RingInUse use{FrameRingReader(ring.memory, ring.reader), FrameRingObserver(ring.memory)};
   use.reader.set_heed(taker.heed());
+  failpoint("stage.attaching", name_);
   use.reader.attach(queue_.policy == DropPolicy::block, queue_.size);
   for (;;) {
     taker.beat();
