@@ -38,7 +38,8 @@ class KeyPlace {
  public:
   // The place of a member of what is at this one.
   [[nodiscard]] KeyPlace then(std::size_t offset) const;
-  // Of what the optional value here holds. `inside` returns its address; without one null, or it makes one.
+  // The place of what the optional value here holds. `inside` returns its address. If the optional is empty, it makes
+  // a value for `make` and returns null otherwise.
   [[nodiscard]] KeyPlace then_inside(void* (*inside)(void* optional, bool make)) const;
 
   // Null: it is in an optional value that there is not.
@@ -67,7 +68,7 @@ struct Key : KeyInfo {
 };
 using KeyTable = std::vector<Key>;
 
-// Of a value. `to` and `from`: configurations of the table's type. Leaves it as it is where `from` has none.
+// Copies the key's value between two configurations of the table's type. Changes nothing if `from` has no such value.
 void copy_value(const Key& key, void* to, const void* from);
 
 // Maps come before what is in them. The tables live as long as the program. There is one of each Config that has

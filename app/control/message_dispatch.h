@@ -27,7 +27,7 @@ constexpr messages::DescriptorCount descriptors_of() {
 // fault. One source has it for all messages of a list (app/control/messages/json.h).
 template <typename M>
 M read_message(Message& message);
-// Likewise.
+// The JSON of a message, compiled in the same source.
 template <typename M>
 nlohmann::json write_message(const M& message);
 

@@ -58,7 +58,7 @@ struct ShedCamera {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("step", m.step); }
 };
 
-// Another one goes on with it: nothing more is handed over. The answer is DecodingLeft.
+// To its master. Another master takes over the camera: this one publishes nothing more and answers DecodingLeft.
 struct LeaveCamera : OfCamera {
   static constexpr std::string_view type = "leave_camera";
 };

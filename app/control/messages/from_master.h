@@ -18,7 +18,7 @@ struct SourceRingDone {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("epoch", m.epoch); }
 };
 
-// Of a live camera: is decoded, or is not for this reason, and is tried again.
+// Whether a live camera is decoded. If not, the master retries; `reason` says why.
 struct DecodingState {
   static constexpr std::string_view type = "decoding_state";
   CameraId camera;
