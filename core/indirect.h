@@ -15,7 +15,10 @@ class Indirect {
   Indirect(T value) : value_(std::make_shared<T>(std::move(value))) {}  // NOLINT: it is one
   Indirect(const Indirect& other) : value_(std::make_shared<T>(*other.value_)) {}
   Indirect(Indirect&&) noexcept = default;
-  Indirect& operator=(const Indirect& other) { return *this = Indirect(other); }
+  Indirect& operator=(const Indirect& other) {
+    *this = Indirect(other);
+    return *this;
+  }
   Indirect& operator=(Indirect&&) noexcept = default;
   ~Indirect() = default;
 
