@@ -164,17 +164,19 @@ TEST(KilledTile, CostsOnlyWhatItHadInHands) {
   EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
 }
 
+nlohmann::json status_of(const RigRun& rig, int port) {
+  const std::string token = read_text(rig.file("state/token-" + std::to_string(port)));
+  const std::string rights = "Authorization: Bearer " + token + "\r\n";
+  return nlohmann::json::parse(ask(static_cast<std::uint16_t>(port), "GET /api/v1/status", rights).body);
+}
+
 // Frames of camera a that had been decoded by a status, which is made once a second, with or without that process.
 std::int64_t decoded_when(const RigRun& rig, int port, pid_t process, bool runs) {
-  const std::string token = read_text(rig.file("state/token-" + std::to_string(port)));
   std::int64_t decoded = -1;
   EXPECT_TRUE(eventually([&] {
-    const Reply reply =
-        ask(static_cast<std::uint16_t>(port), "GET /api/v1/status", "Authorization: Bearer " + token + "\r\n");
-    const auto status = nlohmann::json::parse(reply.body);
-    const auto& processes = status.at("processes");
-    if (std::ranges::any_of(processes, [&](const auto& one) { return one.value("pid", 0) == process; }) != runs)
-      return false;
+    const auto status = status_of(rig, port);
+    const auto is_it = [&](const auto& one) { return one.value("pid", 0) == process; };
+    if (std::ranges::any_of(status.at("processes"), is_it) != runs) return false;
     decoded = status.at("cameras").at("a").at("frames").at("decoded");
     return true;
   })) << rig.log();
@@ -209,6 +211,8 @@ TEST(KilledTile, IsWaitedForWhileAnotherOneComesBack) {
   EXPECT_LE(decoded_when(rig, port, rig.successor_of("worker 0", other), true), decoded + 1) << rig.log();
   std::filesystem::remove(held);
   ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
+  EXPECT_TRUE(eventually([&] { return frames_in_hands(status_of(rig, port).at("cameras").at("a")) <= few_in_hands; }))
+      << rig.log();
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");

@@ -234,7 +234,10 @@ bool RigRun::wait_for_growth(const std::string& name, std::uintmax_t beyond, std
   return eventually([&] { return has_grown(name, beyond) || !running(); }, limit) && has_grown(name, beyond);
 }
 
-void RigRun::signal(int number) const { ::kill(pid_, number); }
+// Once it has been waited for, its number may be another process's.
+void RigRun::signal(int number) const {
+  if (!status_) ::kill(pid_, number);
+}
 
 bool RigRun::running() {
   if (status_) return false;
@@ -247,6 +250,12 @@ bool RigRun::running() {
 int RigRun::wait(std::chrono::nanoseconds limit) {
   if (!eventually([this] { return !running(); }, limit)) throw Error("the rig did not end; its log:\n" + log());
   return *status_;
+}
+
+int RigRun::wait_while_it_grows(const std::string& name) {
+  for (std::uintmax_t before = size(name);; before = size(name)) {
+    if (!wait_for_growth(name, before)) return wait();
+  }
 }
 
 std::string RigRun::log() const { return read_text(file("log.txt")); }

@@ -75,6 +75,8 @@ class RigRun {
   void signal(int number) const;
   // Waits for the program's end: the exit status, or 128 + the signal that ended it. Throws if it goes on.
   int wait(std::chrono::nanoseconds limit = long_time);
+  // Likewise, as long as it takes, if this recording goes on growing meanwhile.
+  int wait_while_it_grows(const std::string& name);
   [[nodiscard]] bool running();
 
   [[nodiscard]] std::string log() const;  // standard error so far

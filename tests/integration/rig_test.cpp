@@ -244,7 +244,7 @@ TEST(Rig, RealFootageArrivesWhole) {
     SCOPED_TRACE(clip);
     const VideoFile input = read_video(clip);
     RigRun rig("cameras:\n  cam: {source: \"" + clip.string() + "\", pace: fast, record: {path: out.mkv}}\n");
-    ASSERT_EQ(rig.wait(std::chrono::minutes(4)), 0) << rig.log();  // it is long
+    ASSERT_EQ(rig.wait_while_it_grows("out.mkv"), 0) << rig.log();
     const VideoFile recording = read_video(rig.file("out.mkv"));
     EXPECT_EQ(recording.pictures.size(), input.pictures.size());
     EXPECT_EQ(rig.camera("cam").at("frames").at("decoded"), input.pictures.size());

@@ -46,6 +46,16 @@ class RigWaits {
   }};
 };
 
+// That the rig has still to do something with, by a status. Who asks a rig to end while it is far behind has it give up
+// what is left after a few seconds.
+inline std::int64_t frames_in_hands(const nlohmann::json& camera) {
+  const nlohmann::json& frames = camera.at("frames");
+  std::int64_t in_hands = frames.at("decoded").get<std::int64_t>() - frames.at("encoded").get<std::int64_t>();
+  for (const auto& [cause, dropped] : frames.at("dropped").items()) in_hands -= dropped.get<std::int64_t>();
+  return in_hands;
+}
+inline constexpr std::int64_t few_in_hands = 8;
+
 // Frames of it were dropped since its queue was full, whatever for.
 inline bool was_late(const nlohmann::json& camera) { return camera.at("frames").at("dropped").contains("queue_full"); }
 

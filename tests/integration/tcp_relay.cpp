@@ -66,6 +66,7 @@ void TcpRelay::accept_connections(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     pollfd ready{listener_.get(), POLLIN, 0};
     if (::poll(&ready, 1, wait_ms) <= 0) continue;
+    const int cuts = cuts_;  // before it: what is cut later is cut, however late its thread begins
     auto connection = std::make_shared<Connection>();
     connection->outside.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     connection->inside = new_socket();
@@ -73,15 +74,14 @@ void TcpRelay::accept_connections(const std::stop_token& stop) {
     const sockaddr_in target = local(target_port_);
     const auto* const generic = reinterpret_cast<const sockaddr*>(&target);
     if (connection->outside.get() < 0 || ::connect(connection->inside.get(), generic, sizeof target) != 0) continue;
-    pumps_.emplace_back([this, connection](const std::stop_token& end) { pump(end, *connection); });
+    pumps_.emplace_back([this, connection, cuts](const std::stop_token& end) { pump(end, *connection, cuts); });
   }
   pumps_.clear();
 }
 
-void TcpRelay::pump(const std::stop_token& stop, const Connection& connection) {
+void TcpRelay::pump(const std::stop_token& stop, const Connection& connection, int cuts) {
   const int outside = connection.outside.get();
   const int inside = connection.inside.get();
-  const int cuts = cuts_;
   bool open = true;
   while (open && !stop.stop_requested() && cuts == cuts_) {
     // Those that are negative are not looked at.

@@ -35,7 +35,7 @@ class TcpRelay {
     UniqueFd inside;
   };
   void accept_connections(const std::stop_token& stop);
-  void pump(const std::stop_token& stop, const Connection& connection);
+  void pump(const std::stop_token& stop, const Connection& connection, int cuts);  // until there are more cuts
 
   int target_port_;
   int port_ = 0;
