@@ -340,6 +340,11 @@ class StreamSource final : public Source {
         continue;
       }
       if (code < 0) return code;
+      // What RTSP's parser had when it was broken off may be a part of a frame.
+      if (is_rtsp() && watch_.interrupted()) {
+        av_packet_unref(&packet);
+        return AVERROR_EXIT;
+      }
       if (packet.stream_index == streams_.video) return finish_video(packet);
       const bool wanted = packet.stream_index == streams_.audio;
       // Other streams' packets may come without an end.
