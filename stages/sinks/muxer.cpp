@@ -13,6 +13,7 @@
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
 #include "stages/sinks/rotation.h"
+#include "stages/sinks/sample_data.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
@@ -149,6 +150,10 @@ void Muxer::begin_fragment() {
 }
 
 void Muxer::write(const PacketView& packet) {
+  if (!makes_sample(parameters_.codec, parameters_.extradata, packet.data)) {
+    report_left_out("there is no frame in it");
+    return;
+  }
   if (!context_) begin_fragment();
   empty_ = false;
   video_.write(packet);
@@ -166,9 +171,12 @@ void Muxer::hand_over(AVPacket& packet) {
   const int status = av_write_frame(context_.get(), &packet);
   av_packet_unref(&packet);
   if (status == AVERROR(ENOMEM)) throw std::bad_alloc();
-  if (status < 0 && !std::exchange(reported_refused_, true)) {
-    spdlog::warn("a damaged packet is left out of a recording: {}", av_error_text(status));
-  }
+  if (status < 0) report_left_out(av_error_text(status));
+}
+
+void Muxer::report_left_out(const std::string& why) {
+  if (std::exchange(reported_left_out_, true)) return;
+  spdlog::warn("a damaged packet is left out of a recording: {}", why);
 }
 
 std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_dts,

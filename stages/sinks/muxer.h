@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,7 @@ class Muxer {
 
   void begin_fragment();
   void hand_over(AVPacket& packet);
+  void report_left_out(const std::string& why);  // once
 
   Container container_;
   StreamParameters parameters_;
@@ -54,7 +56,7 @@ class Muxer {
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
   VideoTrack video_;
   std::optional<AudioTrack> audio_;
-  bool reported_refused_ = false;
+  bool reported_left_out_ = false;
   bool empty_ = true;  // that is: no packet in it yet
 };
 

@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/sample_data.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/read_back.h"
 
@@ -272,6 +273,49 @@ TEST_P(Containers, MendDecodeTimesThatDoNotGrow) {
   write(*recorder, clip.packets, 3);
   recorder->flush();
   expect_holds(recorder->path(), clip.packets);
+}
+
+// libavformat would make samples of no bytes of them, and could not read the file.
+TEST_P(Containers, LeaveOutDamagedPacketsOfWhichNothingWouldBeLeft) {
+  const Clip clip = encode(Latency::low, steady(10));
+  std::vector<Packet> sent = clip.packets;
+  for (const std::vector<std::uint8_t>& data : {std::vector<std::uint8_t>(500, 0x55), {0, 0, 0, 1}, {0, 0, 1}, {0}}) {
+    Packet damaged = clip.packets[5];
+    damaged.data = data;
+    sent.insert(sent.begin() + 5, damaged);
+  }
+  const auto recorder = Recorder::create(in_own_folder(file()), clip.parameters);
+  write(*recorder, sent, 3);
+  recorder->flush();
+  expect_holds(recorder->path(), clip.packets);
+}
+
+TEST(MakesSample, OfWhatTheMuxersLeave) {
+  struct Case {
+    const char* codec;
+    std::vector<std::uint8_t> packet;
+    bool makes;
+  };
+  const std::vector<std::uint8_t> annex_b{0, 0, 0, 1, 0x67};
+  for (const Case& one : std::vector<Case>{
+           {"h264", {0, 0, 0, 1, 0x65, 0x88}, true},
+           {"h264", {0, 0, 1, 0x09}, true},
+           {"h264", {0x65, 0x88, 0x84}, false},
+           {"h264", {0, 0, 0, 1}, false},
+           {"hevc", {0, 0, 1, 0x40, 1, 0, 0, 1, 0x26, 1}, true},   // a set, and a frame
+           {"hevc", {0, 0, 1, 0x40, 1, 0, 0, 1, 0x42, 1}, false},  // sets alone
+           {"av1", {0x12, 0}, false},                              // a temporal delimiter
+           {"av1", {0x12, 0, 0x32, 1, 0x10}, true},                // and a frame behind it
+           {"av1", {0x12, 0x80}, false},
+           {"av1", {0x7a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false},
+           {"mjpeg", {0xff}, true},
+           {"mjpeg", {}, false},
+       }) {
+    EXPECT_EQ(makes_sample(one.codec, annex_b, one.packet), one.makes)
+        << one.codec << " " << testing::PrintToString(one.packet);
+  }
+  const std::vector<std::uint8_t> by_lengths{1, 0x64};
+  EXPECT_TRUE(makes_sample("h264", by_lengths, std::vector<std::uint8_t>{0x65}));
 }
 
 TEST_P(Containers, SayColourAndShape) {

@@ -14,6 +14,7 @@
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/muxer.h"
 #include "stages/sinks/rotation.h"
+#include "stages/sinks/sample_data.h"
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
@@ -68,7 +69,11 @@ bool can_hold(LiveForm form, const AudioParameters& audio) {
 }
 
 LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream, const std::optional<AudioParameters>& audio)
-    : form_(form), io_(open_memory_output(written_)), packet_(make_av_packet()) {
+    : form_(form),
+      codec_(stream.codec),
+      extradata_(stream.extradata),
+      io_(open_memory_output(written_)),
+      packet_(make_av_packet()) {
   if (const std::string why = why_no_form(form, stream.codec); !why.empty()) throw Error(why);
   if (lacks_headers(stream)) throw Error("the stream has not sent its parameter sets");
   const double rate = stream.frame_rate;
@@ -157,6 +162,7 @@ void LiveMuxer::fill_audio(const PacketView& packet) {
 }
 
 std::vector<std::uint8_t> LiveMuxer::mux(const PacketView& packet) {
+  if (is_mp4(form_) && !makes_sample(codec_, extradata_, packet.data)) return {};
   fill(packet);
   if (headers_) {
     av_check(av_bsf_send_packet(headers_.get(), packet_.get()), "dump_extra");
