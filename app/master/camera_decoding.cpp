@@ -33,8 +33,9 @@ CameraDecoding::CameraDecoding(const DecodingStart& start, const RigPage& page, 
   thread_ = std::jthread([this] { run(); });
 }
 
+// The process's main thread waits here: a camera in quarantine may still wait for a worker that does not come any more.
 CameraDecoding::~CameraDecoding() {
-  stop();
+  stop_.give_up();
   finish();
 }
 

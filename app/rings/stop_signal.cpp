@@ -19,6 +19,12 @@ void StopSignal::stop() {
   changed_.notify_all();
 }
 
+void StopSignal::give_up() {
+  stop_at_ = 1;  // long ago
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
 void StopSignal::leave() {
   left_ = true;
   const std::lock_guard lock(mutex_);

@@ -19,11 +19,13 @@ class StopSignal {
  public:
   // Any thread.
   void stop();
+  // Any thread. Nobody wants what is decoded already: given_up() at once.
+  void give_up();
   [[nodiscard]] bool stopped() const { return stop_at_.load() != 0; }
   // Any thread. Its work goes on in another process: it ends at once, as if this process had died.
   void leave();
   [[nodiscard]] bool left() const { return left_; }
-  // Stopped, and the time to hand over what is decoded has passed.
+  // Stopped, and the time to hand over what is decoded has passed, or give_up().
   [[nodiscard]] bool given_up() const;
 
   // The rest: the ingest thread only. `scope` outlives its work.

@@ -39,7 +39,7 @@ Ingest::Ingest(const Start& start, const RigPage& page, const Events& events)
   thread_ = std::jthread([this] { run(); });
 }
 
-Ingest::~Ingest() { stop(); }
+Ingest::~Ingest() { camera_.stop.give_up(); }  // the process's main thread waits for it
 
 void Ingest::run() {
   ThreadScope scope(camera_.source.thread, "in:" + camera_.name());

@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "app/rings/stop_signal.h"
+
 namespace campipe {
 namespace {
 
@@ -237,6 +239,15 @@ TEST_F(Crash, OfAThreadOfNobodyMarksNobody) {
   waitpid(child, &status, 0);
   EXPECT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   EXPECT_EQ(block_->fault, 0U);
+}
+
+TEST(StopSignal, GivesUpAtOnceWhereNobodyWantsWhatIsDecoded) {
+  StopSignal stop;
+  EXPECT_FALSE(stop.stopped() || stop.given_up());
+  stop.stop();
+  EXPECT_TRUE(stop.stopped());
+  stop.give_up();
+  EXPECT_TRUE(stop.stopped() && stop.given_up());
 }
 
 }  // namespace
