@@ -12,6 +12,7 @@
 namespace campipe {
 
 // `codec` as StreamParameters has it. False: no byte of the packet would be in the file.
-bool makes_sample(std::string_view codec, std::span<const std::uint8_t> extradata, std::span<const std::uint8_t> packet);
+bool makes_sample(std::string_view codec, std::span<const std::uint8_t> extradata,
+                  std::span<const std::uint8_t> packet);
 
 }  // namespace campipe
