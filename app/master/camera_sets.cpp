@@ -13,8 +13,14 @@ CameraSets::CameraSets(DecodingContext& camera) : camera_(camera) {
   const auto& group = camera.start.group;
   if (!group) return;
   numbering_.emplace(group->rate);
-  // What goes on where a master before it was is in step, and has been moved already.
-  moves_ = !camera.start.live && !camera.start.resume;
+  if (camera.start.live) return;
+  // What goes on where a master before it was is in step, and has been moved already. One that comes before its first
+  // frame is moved to it.
+  moves_ = !camera.start.resume;
+  if (!moves_) {
+    GroupClock& clock = *camera.start.group_clock;
+    clock.ahead(camera.start.camera, clock.set_of(*camera.start.resume + camera.decode.sets.move), Clock::now());
+  }
 }
 
 void CameraSets::lock_anew() {
@@ -26,7 +32,7 @@ void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   if (!numbering_) return;
   if (clock_ && clock_ != times.capture_clock) lock_anew();
   clock_ = times.capture_clock;
-  move_to_present(times);
+  move_to_present(times, newest);
   if (!is_present(times, newest)) {
     times.set_state = SetState::far;
     return;
@@ -41,11 +47,12 @@ void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   times.set = static_cast<std::uint64_t>(std::max<std::int64_t>(number.value_or(0), 0));
 }
 
-void CameraSets::move_to_present(FrameTimes& times) {
+void CameraSets::move_to_present(FrameTimes& times, const PacketNote& newest) {
   if (camera_.start.live) return;
   std::atomic<std::int64_t>& move = camera_.decode.sets.move;
   if (std::exchange(moves_, false)) {
-    move = camera_.start.group_clock->moved(camera_.start.camera, times.media_time, Clock::now());
+    const std::chrono::nanoseconds age(newest.group_offset);
+    move = camera_.start.group_clock->moved(camera_.start.camera, times.media_time, age, Clock::now());
     if (move != 0) {
       spdlog::info("{}: begins with the set that the others of its group '{}' have come to", camera_.name(),
                    camera_.start.group->name);
@@ -61,7 +68,7 @@ bool CameraSets::is_present(const FrameTimes& times, const PacketNote& newest) {
   if (camera_.start.live) {
     off = static_cast<double>(group.off(times.media_time, newest.arrival, newest.group_offset)) / 1e9;
   } else {
-    const auto set = std::llround(static_cast<double>(times.media_time) * 1e-9 * rate);
+    const std::int64_t set = group.set_of(times.media_time);
     off = static_cast<double>(group.ahead(camera_.start.camera, set, Clock::now())) / rate;
   }
   if (off == 0) return true;

@@ -26,7 +26,7 @@ class CameraSets {
 
  private:
   [[nodiscard]] bool is_present(const FrameTimes& times, const PacketNote& newest);
-  void move_to_present(FrameTimes& times);
+  void move_to_present(FrameTimes& times, const PacketNote& newest);
   void note_phase();
 
   DecodingContext& camera_;

@@ -66,21 +66,35 @@ class GroupClock {
     const std::int64_t off = media_time - (arrival + offset);
     return off > ahead_ || off < -behind_ ? off : 0;
   }
-  // Of a file, when its first frame comes: by how much its times are to be moved (ns, whole sets). 0 for those that
-  // begin with the group, and where no other member has come to a set lately.
-  std::int64_t moved(CameraId member, std::int64_t media_time, Clock::time_point now) {
+  // How long ago the first file of the group began. The source asks when a file's first packet comes, and passes the
+  // answer on: a second process that asked by itself could come to another decision.
+  [[nodiscard]] std::chrono::nanoseconds age(Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    if (!began_) began_ = now;
-    if (now - *began_ <= begin_together) return 0;
-    const auto present = farthest_other(member, now);
+    return began_ ? now - *began_ : Clock::duration(0);
+  }
+  // A file that begins then begins with the others, and not where they are.
+  [[nodiscard]] static bool begins_together(std::chrono::nanoseconds age) { return age <= begin_together; }
+  // Of a file that began at that age, when its first frame comes: by how much its times are to be moved (ns, whole
+  // sets). 0 for those that begin with the group, and where no other member has come to a set for some seconds.
+  std::int64_t moved(CameraId member, std::int64_t media_time, std::chrono::nanoseconds age, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (begins_together(age)) return 0;
+    const auto present = farthest_other(member, now, away);
     if (!present) return 0;
-    const auto set = std::llround(static_cast<double>(media_time) * 1e-9 * rate_);
+    const std::int64_t set = set_of(media_time);
     return std::llround(static_cast<double>(present->set - set) * 1e9 / rate_);
+  }
+  // The set that a file's frame of this time is of.
+  [[nodiscard]] std::int64_t set_of(std::int64_t media_time) const {
+    return std::llround(static_cast<double>(media_time) * 1e-9 * rate_);
   }
   // Of a file: by how many sets it is too far ahead of another member.
   std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    if (!began_) began_ = now;  // of members that go on where a master before was
+    // Members that go on where a process before was began with it, so long ago as their sets take.
+    if (!began_)
+      began_ = now - std::chrono::nanoseconds(
+                         std::llround(static_cast<double>(std::max<std::int64_t>(set, 0)) * 1e9 / rate_));
     newest_.insert_or_assign(member, Seen{set, now});
     std::int64_t slowest = set;
     for (const auto& [id, seen] : newest_) {
@@ -93,35 +107,32 @@ class GroupClock {
   // where sets come at their rate; nothing where no other one has come to a set lately.
   std::optional<std::chrono::nanoseconds> lag(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    const auto present = farthest_other(member, now);
+    const auto present = farthest_other(member, now, recently);
     if (!present) return std::nullopt;
     const double sets = static_cast<double>(set - present->set);
     return now - present->at - std::chrono::nanoseconds(std::llround(sets * 1e9 / rate_));
   }
   // So much later is in time, and no reason to be in step.
   [[nodiscard]] std::chrono::nanoseconds jitter() const { return jitter_; }
-  // A file that begins now begins with the others, and not where they are.
-  [[nodiscard]] bool begins_together(Clock::time_point now) {
-    const std::lock_guard lock(mutex_);
-    return !began_ || now - *began_ <= begin_together;
-  }
 
  private:
   static constexpr std::int64_t second = 1'000'000'000;
   static constexpr double most_ahead = 60;  // sets
   static constexpr std::int64_t most_sets_ahead = 128;
   static constexpr auto recently = std::chrono::seconds(1);
+  static constexpr auto away = std::chrono::seconds(10);  // its process is restarted, or has no CPU
   static constexpr auto begin_together = std::chrono::seconds(2);
   struct Seen {
     std::int64_t set;
     Clock::time_point at;
   };
 
-  // Of the files but this one, those that have come to a set lately.
-  [[nodiscard]] std::optional<Seen> farthest_other(CameraId member, Clock::time_point now) const {
+  // Of the files but this one, those that have come to a set within so long.
+  [[nodiscard]] std::optional<Seen> farthest_other(CameraId member, Clock::time_point now,
+                                                   std::chrono::nanoseconds within) const {
     std::optional<Seen> farthest;
     for (const auto& [id, seen] : newest_) {
-      const bool came = id != member && now - seen.at < recently;
+      const bool came = id != member && now - seen.at < within;
       if (came && (!farthest || seen.set > farthest->set)) farthest = seen;
     }
     return farthest;

@@ -17,7 +17,7 @@ struct PacketNote {
   std::int64_t late = 0;          // SourceClock::late()
   std::int64_t offset = 0;        // of SourceClock: where its timestamps lie
   std::int64_t media_offset = 0;  // of MediaClock
-  std::int64_t group_offset = 0;  // of the group's: see GroupClock
+  std::int64_t group_offset = 0;  // of the group's: see GroupClock; of a file, GroupClock::age() when it began
   std::int64_t capture_utc = 0;
   CaptureClock capture_clock = CaptureClock::arrival;
 };

@@ -219,8 +219,7 @@ void Ingest::pace(const AVPacket& packet) {
   const auto time = clock_.source_time(packet);
   const bool in_group = camera_.group && !camera_.live && time;
   const std::int64_t set = in_group ? set_of(*time) : 0;
-  if (in_group && packets_ == 0 && camera_.group->begins_together(Clock::now()))
-    catching_up_ = Clock::now() + longest_catching_up;
+  if (in_group && packets_ == 0) begin_in_group();
   const auto lag = in_group && paced ? lag_behind_group(set) : std::nullopt;
   if (lag && *lag > std::chrono::nanoseconds(0)) {
     pacer_.restart();  // its packets are due at once
@@ -231,6 +230,14 @@ void Ingest::pace(const AVPacket& packet) {
   }
   if (in_group) camera_.group->ahead(camera_.start.camera, set, Clock::now());  // for others that come to catch up
   clock_.arrived(camera_.live && !paced);
+}
+
+// One that begins with its group catches up with it; the master moves others to where it is.
+void Ingest::begin_in_group() {
+  const auto now = Clock::now();
+  const auto age = camera_.group->age(now);
+  clock_.begin_in_group(age);
+  if (GroupClock::begins_together(age)) catching_up_ = now + longest_catching_up;
 }
 
 // Of its group, that a packet is of.

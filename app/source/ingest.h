@@ -64,6 +64,7 @@ class Ingest {
   void take(const AVPacket& packet);
   void pace(const AVPacket& packet);
   bool at_end();
+  void begin_in_group();
   [[nodiscard]] std::int64_t set_of(std::int64_t time);
   std::optional<std::chrono::nanoseconds> lag_behind_group(std::int64_t set);
   void begin_next_round(bool gave);

@@ -103,6 +103,7 @@ PacketNote PacketClock::note(const AVPacket& packet) {
     note.capture_clock = CaptureClock::camera;
   }
   camera_.source.health.camera_clock = note.capture_clock == CaptureClock::camera ? 1 : 0;
+  note.group_offset = group_offset_;
   if (camera_.live) measure_media_clock(packet, note);
   note.media_offset = media_.offset();
   if (camera_.start.config.source.loop) note_end(packet);
@@ -122,7 +123,6 @@ void PacketClock::note_end(const AVPacket& packet) {
 }
 
 void PacketClock::measure_media_clock(const AVPacket& packet, PacketNote& note) {
-  note.group_offset = group_offset_;
   const auto decoded = source_time(packet);
   if (!decoded) return;
   const std::int64_t shown = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) : *decoded;

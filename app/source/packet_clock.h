@@ -47,6 +47,8 @@ class PacketClock {
   [[nodiscard]] std::optional<std::int64_t> source_time(const AVPacket& packet) const;
   // What the packet that was read last says of the source's clock.
   void observe(const AVPacket& packet);
+  // A file's first packet: so long ago its group began.
+  void begin_in_group(std::chrono::nanoseconds age) { group_offset_ = age.count(); }
   // It is passed on: as read, or now, since it was held until its time.
   void arrived(bool as_read);
   // What is known of the packet, for whoever decodes it.
@@ -77,7 +79,7 @@ class PacketClock {
   SourceConnection& source_;
   SourceClock clock_;
   MediaClock media_;               // of a live source
-  std::int64_t group_offset_ = 0;  // ns, of the newest packet with a time
+  std::int64_t group_offset_ = 0;  // ns: PacketNote::group_offset, of the newest packet with a time
   Round round_;
   std::set<std::string_view> logged_;  // of this connection
   std::int64_t arrival_ = 0;           // of the newest packet: monotonic,

@@ -365,23 +365,32 @@ TEST(GroupClock, MovesAFileThatBeginsLaterToThePresent) {
   const CameraId b(1);
   Clock::time_point now{};
   const auto set_at = [](double seconds) { return std::llround(seconds * rate); };
-  EXPECT_EQ(clock.moved(a, 0, now), 0);
-  EXPECT_EQ(clock.moved(b, 0, now + 1s), 0) << "they begin together";
+  EXPECT_EQ(clock.age(now), 0s) << "it has not begun";
+  clock.ahead(a, 0, now);
+  EXPECT_EQ(clock.age(now + 1s), 1s);
+  EXPECT_EQ(clock.moved(b, 0, 1s, now + 1s), 0) << "they begin together";
+  EXPECT_EQ(clock.moved(b, 0, 1s, now + 5s), 0) << "however late its first frame comes";
   clock.ahead(a, set_at(60), now + 60s);
-  EXPECT_EQ(clock.moved(b, 0, now + 60s), 60 * second);
-  EXPECT_EQ(clock.moved(b, 90 * second, now + 60s), -30 * second) << "its times begin later";
-  EXPECT_EQ(clock.moved(a, 0, now + 60s), 0) << "there is no other one";
-  EXPECT_EQ(clock.moved(b, 0, now + 63s), 0) << "nor has the other one come lately";
+  EXPECT_EQ(clock.moved(b, 0, 60s, now + 60s), 60 * second);
+  EXPECT_EQ(clock.moved(b, 90 * second, 60s, now + 60s), -30 * second) << "its times begin later";
+  EXPECT_EQ(clock.moved(a, 0, 60s, now + 60s), 0) << "there is no other one";
+  EXPECT_EQ(clock.moved(b, 0, 60s, now + 63s), 60 * second) << "the other one is away for a moment";
+  EXPECT_EQ(clock.moved(b, 0, 60s, now + 70s), 0) << "nor has the other one come lately";
 }
 
-// The others go on where a master before was, and have not been moved by this one.
-TEST(GroupClock, MovesAFileThatBeginsAfterAnotherMaster) {
-  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+// The others go on where a process before was: the group is as old as their sets take.
+TEST(GroupClock, IsAsOldAsTheSetsOfThoseThatGoOn) {
   const CameraId a(0);
   const CameraId b(1);
-  Clock::time_point now{};
-  for (int i = 0; i < 10; ++i) clock.ahead(a, (100 + i) * std::llround(rate), now + i * 1s);
-  EXPECT_EQ(clock.moved(b, 0, now + 9s), 109 * second);
+  const Clock::time_point now = Clock::now();
+  GroupClock old({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  old.ahead(a, 8 * std::llround(rate), now);
+  EXPECT_EQ(old.age(now), 8s);
+  EXPECT_FALSE(GroupClock::begins_together(old.age(now)));
+  EXPECT_EQ(old.moved(b, 0, old.age(now), now), 8 * second);
+  GroupClock young({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  young.ahead(a, std::llround(rate), now);
+  EXPECT_TRUE(GroupClock::begins_together(young.age(now)));
 }
 
 TEST(GroupClock, TellsHowFarAFileIsBehind) {
