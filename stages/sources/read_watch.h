@@ -37,6 +37,9 @@ class ReadWatch {
   // Whatever waits is ended once `stop` returns true, without that being an interrupt or a time-out. `stop` is asked on
   // the source's thread.
   void end_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // From now on, or no longer: libav waits for nothing. What it is asked for comes from what it has, or fails at once;
+  // that is no reason to stop.
+  void refuse_waits(bool refuse) { refuses_ = refuse; }
   // The connection is being closed, which must not take long, but also not be cut off by an interrupt.
   void close_within(std::chrono::nanoseconds time);
 
@@ -47,7 +50,10 @@ class ReadWatch {
   [[nodiscard]] bool no_packets() const { return no_packets_; }
 
  private:
-  static int ask_libav(void* watch) { return static_cast<ReadWatch*>(watch)->ask() ? 1 : 0; }
+  static int ask_libav(void* watch) {
+    auto& of = *static_cast<ReadWatch*>(watch);
+    return of.refuses_ || of.ask() ? 1 : 0;
+  }
 
   Source::Interrupt interrupt_;
   std::function<bool()> stop_ = [] { return false; };
@@ -55,6 +61,7 @@ class ReadWatch {
   std::chrono::nanoseconds allowed_{0};
   const AVFormatContext* input_ = nullptr;
   Deadline first_packet_;
+  bool refuses_ = false;
   bool interrupted_ = false;
   bool timed_out_ = false;
   bool no_packets_ = false;

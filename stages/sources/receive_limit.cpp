@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cerrno>
+#include <span>
 
 #include "stages/sources/next_function.h"
 
@@ -25,8 +26,9 @@ bool ReceiveLimit::refuses(std::size_t size) {
 
 namespace {
 
-template <typename Receive>
-ssize_t receive_limited(std::size_t size, const Receive& receive) {
+// `show`: to an observer, what came.
+template <typename Receive, typename Show>
+ssize_t receive_limited(std::size_t size, const Receive& receive, const Show& show) {
   ReceiveLimit* limit = ReceiveLimit::of_this_thread();
   if (limit == nullptr) return receive();
   if (limit->refuses(size)) {
@@ -34,8 +36,14 @@ ssize_t receive_limited(std::size_t size, const Receive& receive) {
     return -1;
   }
   const ssize_t count = receive();
-  if (count > 0) limit->take(static_cast<std::size_t>(count));
+  if (count <= 0) return count;
+  limit->take(static_cast<std::size_t>(count));
+  if (ReceiveObserver* observer = limit->observer()) show(*observer, static_cast<std::size_t>(count));
   return count;
+}
+
+std::span<const std::uint8_t> bytes(const void* data, std::size_t count) {
+  return {static_cast<const std::uint8_t*>(data), count};
 }
 
 }  // namespace
@@ -48,7 +56,9 @@ extern "C" {
 [[gnu::visibility("default")]] ssize_t recv(int fd, void* data, size_t size, int flags) {
   using Recv = ssize_t (*)(int, void*, size_t, int);
   static const auto next = campipe::next_function<Recv>("recv");
-  return campipe::receive_limited(size, [&] { return next(fd, data, size, flags); });
+  return campipe::receive_limited(
+      size, [&] { return next(fd, data, size, flags); },
+      [&](auto& observer, std::size_t count) { observer.on_bytes(fd, size, campipe::bytes(data, count)); });
 }
 
 [[gnu::visibility("default")]] ssize_t recvfrom(int fd, void* data, size_t size, int flags, sockaddr* from,
@@ -56,6 +66,8 @@ extern "C" {
   using Recvfrom = ssize_t (*)(int, void*, size_t, int, sockaddr*, unsigned*);
   static const auto next = campipe::next_function<Recvfrom>("recvfrom");
   // A packet is not larger for a larger buffer.
-  return campipe::receive_limited(0, [&] { return next(fd, data, size, flags, from, from_size); });
+  return campipe::receive_limited(
+      0, [&] { return next(fd, data, size, flags, from, from_size); },
+      [&](auto& observer, std::size_t count) { observer.on_datagram(fd, campipe::bytes(data, count)); });
 }
 }

@@ -2,16 +2,32 @@
 // answers have no end, libavformat keeps all of it, and has no limit of its own.
 //
 // It is counted where it comes from: the program's own recv() and recvfrom() go before the C library's, as far as a
-// thread has such a limit.
+// thread has such a limit. What comes may be looked at there, too.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <span>
 
 namespace campipe {
 
+// Sees what is received, on the thread that receives it.
+class ReceiveObserver {
+ public:
+  // `asked` bytes were asked for of the connection `fd`, and `data` came.
+  virtual void on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) = 0;
+  // Its beginning, where it is larger than what it was received into.
+  virtual void on_datagram(int fd, std::span<const std::uint8_t> data) = 0;
+
+ protected:
+  ~ReceiveObserver() = default;
+};
+
 class ReceiveLimit {
  public:
+  // It must outlive this limit's use. Null: nobody.
+  void show_to(ReceiveObserver* observer) { observer_ = observer; }
   // So many bytes from now on; `each`: that may be asked for at once, of a connection.
   void allow(std::size_t bytes, std::size_t each) {
     left_ = bytes;
@@ -34,8 +50,10 @@ class ReceiveLimit {
   static ReceiveLimit* of_this_thread();
   [[nodiscard]] bool refuses(std::size_t size);  // to ask for so much
   void take(std::size_t size) { left_ -= size < left_ ? size : left_; }
+  [[nodiscard]] ReceiveObserver* observer() const { return observer_; }
 
  private:
+  ReceiveObserver* observer_ = nullptr;
   std::size_t left_ = std::numeric_limits<std::size_t>::max();
   std::size_t each_ = std::numeric_limits<std::size_t>::max();
   bool exceeded_ = false;

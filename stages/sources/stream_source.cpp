@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <thread>
 
 extern "C" {
@@ -21,6 +22,7 @@ extern "C" {
 #include "stages/sources/media_streams.h"
 #include "stages/sources/read_watch.h"
 #include "stages/sources/receive_limit.h"
+#include "stages/sources/rtsp_units.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_config.h"
 #include "stages/sources/source_errors.h"
@@ -127,6 +129,7 @@ class StreamSource final : public Source {
     LibavMessages messages = source_messages();
     const LibavCapture capture(messages);
     input_.reset();
+    if (is_rtsp()) received_.show_to(&units_.emplace().observer());
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     pieces_.restart();
     const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
@@ -136,6 +139,7 @@ class StreamSource final : public Source {
     // Its packets are known from the beginning, and it would be asked for them without a pause.
     if (!is_device()) check_opening(find_stream_info(*input_), messages);
     choose();
+    if (units_) units_->begin(*input_, streams_, watch_);
     const int index = read_first();
     watch_.forget_packets();
     if (index >= 0) return;
@@ -257,15 +261,7 @@ class StreamSource final : public Source {
   static bool is_hls(const AVFormatContext& input) { return std::strcmp(input.iformat->name, "hls") == 0; }
 
   // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
-  [[nodiscard]] std::string url() const {
-    if (!tunnel_) return config_.url;
-    const auto begin = config_.url.find("://") + 3;
-    const auto end = std::min(config_.url.find_first_of("/?#", begin), config_.url.size());
-    const std::string authority = config_.url.substr(begin, end - begin);
-    const auto at = authority.rfind('@');
-    const std::string user = at != std::string::npos ? authority.substr(0, at + 1) : "";
-    return "rtsp://" + user + "127.0.0.1:" + std::to_string(tunnel_->port()) + config_.url.substr(end);
-  }
+  [[nodiscard]] std::string url() const { return tunnel_ ? tunnel_->url(config_.url) : config_.url; }
 
   void choose() {
     try {
@@ -332,7 +328,7 @@ class StreamSource final : public Source {
     for (;;) {
       // Where a wait was broken off libavformat hands out what it still has, and would then go on as if nothing were.
       if (watch_.interrupted() || watch_.timed_out()) return AVERROR_EXIT;
-      const int code = av_read_frame(input_.get(), &packet);
+      const int code = units_ ? units_->read(packet) : av_read_frame(input_.get(), &packet);
       if (code == AVERROR(EAGAIN)) {
         if (watch_.ask()) return AVERROR_EXIT;
         // Capture devices alone: libavdevice keeps to itself what could be waited for.
@@ -382,6 +378,7 @@ class StreamSource final : public Source {
   std::string elsewhere_;                     // the URL that RTSP leads to, and may not; empty: none
   AvInput input_;
   MediaStreams streams_;
+  std::optional<RtspUnits> units_;  // of RTSP alone
   AvPacket first_ = make_av_packet();
   nanoseconds waited_{0};
   bool by_arrival_ = false;  // it has no times

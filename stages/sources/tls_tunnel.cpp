@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -261,5 +262,14 @@ TlsTunnel::TlsTunnel(const std::string& host, int port, const SourceConfig& conf
 TlsTunnel::~TlsTunnel() = default;
 
 int TlsTunnel::port() const { return relay_->port(); }
+
+std::string TlsTunnel::url(const std::string& rtsps) const {
+  const auto begin = rtsps.find("://") + 3;
+  const auto end = std::min(rtsps.find_first_of("/?#", begin), rtsps.size());
+  const std::string authority = rtsps.substr(begin, end - begin);
+  const auto at = authority.rfind('@');
+  const std::string user = at != std::string::npos ? authority.substr(0, at + 1) : "";
+  return "rtsp://" + user + "127.0.0.1:" + std::to_string(port()) + rtsps.substr(end);
+}
 
 }  // namespace campipe

@@ -24,6 +24,8 @@ class TlsTunnel {
 
   // On 127.0.0.1, for one connection.
   [[nodiscard]] int port() const;
+  // What that connection is made for, to reach `rtsps`, an address with :// in it.
+  [[nodiscard]] std::string url(const std::string& rtsps) const;
 
  private:
   class Relay;

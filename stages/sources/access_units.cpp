@@ -1,0 +1,104 @@
+#include "stages/sources/access_units.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "stages/sources/coded_fragment.h"
+
+namespace campipe {
+namespace {
+
+constexpr int enough_confirmed = 3;
+constexpr AVRational milliseconds{1, 1000};
+// Sender reports correct libavformat's times, also between two fragments of a unit.
+constexpr std::int64_t most_corrected = 1;
+
+std::span<const std::uint8_t> data_of(const AVPacket& packet) {
+  return {packet.data, static_cast<std::size_t>(packet.size)};
+}
+
+// One packet, with all that the one at `first` has besides data.
+AvPacket join(std::vector<AvPacket> parts, std::size_t first) {
+  if (parts.size() == 1) return std::move(parts.front());
+  std::size_t size = 0;
+  for (const AvPacket& part : parts) size += data_of(*part).size();
+  AvPacket whole = make_av_packet();
+  if (av_new_packet(whole.get(), static_cast<int>(size)) < 0) throw std::bad_alloc();
+  std::uint8_t* to = whole->data;
+  for (const AvPacket& part : parts) {
+    to = std::ranges::copy(data_of(*part), to).out;
+    whole->flags |= part->flags & AV_PKT_FLAG_CORRUPT;
+  }
+  const int corrupt = whole->flags & AV_PKT_FLAG_CORRUPT;
+  if (av_packet_copy_props(whole.get(), parts.at(first).get()) < 0) throw std::bad_alloc();
+  whole->flags |= corrupt;
+  whole->stream_index = parts.at(first)->stream_index;
+  return whole;
+}
+
+}  // namespace
+
+AccessUnits::AccessUnits(AVCodecID codec, AVRational time_base)
+    : codec_(codec), tolerance_(av_rescale_q(most_corrected, milliseconds, time_base)) {}
+
+bool AccessUnits::believes_markers() const { return confirmed_ >= enough_confirmed && !distrusted_; }
+
+// As the newest fragment's.
+bool AccessUnits::is_now(const Time& time) const {
+  if (time.timestamp && now_.timestamp) return *time.timestamp == *now_.timestamp;
+  if (time.pts == AV_NOPTS_VALUE || now_.pts == AV_NOPTS_VALUE) return true;
+  const auto apart = static_cast<std::uint64_t>(time.pts) - static_cast<std::uint64_t>(now_.pts);
+  return std::min(apart, 0 - apart) <= static_cast<std::uint64_t>(tolerance_);
+}
+
+void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark) {
+  // One that is of another flow than those before it may be of another stream.
+  const bool known = mark && (!flow_ || *flow_ == mark->flow);
+  if (mark) flow_ = mark->flow;
+  Time time{fragment->pts, {}};
+  if (known) time.timestamp = mark->timestamp;
+  const bool begins = begins_unit(codec_, data_of(*fragment));
+  const bool goes_on = is_now(time) && !begins;
+  if (has_picture_ && !goes_on) {
+    if (marked_) confirmed_ = std::min(confirmed_ + 1, enough_confirmed);
+    finish();
+  } else if (marked_ && goes_on && known) {
+    distrusted_ = true;
+  }
+  const bool same_time = is_now(time);
+  now_ = time;
+  marked_ = false;
+  // Its beginning was lost.
+  if (parts_.empty() && !stands_alone(codec_, data_of(*fragment))) return;
+  if (!has_picture_ && !same_time) first_ = parts_.size();
+  has_picture_ = has_picture_ || holds_picture(codec_, data_of(*fragment));
+  parts_.push_back(std::move(fragment));
+  marked_ = known && mark->marker && has_picture_;
+  if (marked_ && believes_markers()) finish();
+}
+
+// marked_ stays: what goes on behind it shows that it was wrong.
+void AccessUnits::finish() {
+  complete_.push_back(join(std::exchange(parts_, {}), first_));
+  first_ = 0;
+  has_picture_ = false;
+}
+
+void AccessUnits::end() {
+  if (has_picture_) finish();
+  parts_.clear();
+  first_ = 0;
+  marked_ = false;
+}
+
+AvPacket AccessUnits::take() {
+  if (complete_.empty()) return nullptr;
+  AvPacket unit = std::move(complete_.front());
+  complete_.pop_front();
+  return unit;
+}
+
+}  // namespace campipe

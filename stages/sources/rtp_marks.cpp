@@ -1,0 +1,114 @@
+#include "stages/sources/rtp_marks.h"
+
+#include <algorithm>
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t header_size = 12;
+constexpr std::size_t least_packet = 8;  // bytes; libavformat skips the length of what is less, and reads on
+constexpr std::size_t most_flows = 512;  // an RTSP connection has 256 channels
+constexpr std::size_t most_timestamps = 4096;
+// For so long, and half as long again until it looks, libavformat waits for packets that are missing (its `max_delay`).
+constexpr auto longest_sorting = std::chrono::milliseconds(500);
+
+std::uint32_t big_endian(std::span<const std::uint8_t> bytes) {
+  std::uint32_t value = 0;
+  for (const std::uint8_t byte : bytes) value = value << 8U | byte;
+  return value;
+}
+
+bool is_rtcp(std::uint8_t type) { return (type >= 192 && type <= 195) || (type >= 200 && type <= 210); }
+
+}  // namespace
+
+std::optional<InterleavedPackets::Packet> InterleavedPackets::add(std::size_t asked,
+                                                                  std::span<const std::uint8_t> data) {
+  // It asks for what is left of what it reads; else it reads something else.
+  if (at_ != At::outside && asked > left_) at_ = At::outside;
+  if (at_ == At::outside) look_for_packet(asked, data);
+  if (at_ == At::body) return read_body(data);
+  if (at_ == At::length) read_length(data);
+  return std::nullopt;
+}
+
+void InterleavedPackets::look_for_packet(std::size_t asked, std::span<const std::uint8_t> data) {
+  if (dollar_ && asked == length_.size()) {
+    at_ = At::length;
+    read_ = 0;
+    left_ = length_.size();
+  }
+  dollar_ = asked == 1 && data.front() == '$';
+}
+
+void InterleavedPackets::read_length(std::span<const std::uint8_t> data) {
+  std::ranges::copy(data, length_.begin() + static_cast<std::ptrdiff_t>(read_));
+  read_ += data.size();
+  left_ -= data.size();
+  if (left_ > 0) return;
+  packet_.channel = length_[0];
+  left_ = big_endian(std::span(length_).subspan(1));
+  read_ = 0;
+  at_ = left_ < least_packet ? At::outside : At::body;
+}
+
+std::optional<InterleavedPackets::Packet> InterleavedPackets::read_body(std::span<const std::uint8_t> data) {
+  if (read_ < header_size) {
+    const auto part = data.first(std::min(data.size(), header_size - read_));
+    std::ranges::copy(part, packet_.head.begin() + static_cast<std::ptrdiff_t>(read_));
+  }
+  read_ += data.size();
+  left_ -= data.size();
+  if (left_ > 0) return std::nullopt;
+  at_ = At::outside;
+  return read_ < header_size ? std::nullopt : std::optional(packet_);
+}
+
+void RtpMarks::on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) {
+  if (fd != connection_) interleaved_.restart();
+  connection_ = fd;
+  if (const auto packet = interleaved_.add(asked, data)) see({fd, packet->channel}, packet->head, false);
+}
+
+void RtpMarks::on_datagram(int fd, std::span<const std::uint8_t> data) {
+  if (data.size() >= header_size) see({fd, -1}, data.first<header_size>(), true);
+}
+
+void RtpMarks::see(Address address, std::span<const std::uint8_t, header_size> head, bool sorted_by_libav) {
+  if ((head[0] & 0xc0U) != 0x80U || is_rtcp(head[1])) return;
+  if (!flows_.contains(address) && flows_.size() == most_flows) return;
+  Flow& flow = flows_[address];
+  if (!flow.sequence) flow.number = static_cast<int>(flows_.size());
+  const std::uint32_t timestamp = big_endian(head.subspan<4, 4>());
+  const bool in_order = is_next(flow, static_cast<std::uint16_t>(big_endian(head.subspan<2, 2>())));
+  const bool new_time = flow.timestamps.empty() || flow.timestamps.back() != timestamp;
+  if (keeps_timestamps_ && new_time && flow.timestamps.size() < most_timestamps) flow.timestamps.push_back(timestamp);
+  // What it sorts it hands out by itself only once nothing is missing any more, or that has been given up.
+  if (in_order || !sorted_by_libav) {
+    newest_ = RtpMark{.flow = flow.number, .timestamp = timestamp, .marker = (head[1] & 0x80U) != 0};
+  } else {
+    newest_.reset();
+  }
+}
+
+bool RtpMarks::is_next(Flow& flow, std::uint16_t sequence) {
+  const bool first = !flow.sequence;
+  const auto step = first ? std::int16_t{1} : static_cast<std::int16_t>(sequence - *flow.sequence);
+  if (step > 0) flow.sequence = sequence;
+  if (step == 1) return flow.sorted == Deadline{} || Clock::now() >= flow.sorted;
+  flow.sorted = Clock::now() + longest_sorting;
+  flow.had_gaps = true;
+  return false;
+}
+
+std::vector<std::vector<std::uint32_t>> RtpMarks::take_timestamps() {
+  std::vector<std::vector<std::uint32_t>> all;
+  for (auto& [address, flow] : flows_) {
+    if (!flow.had_gaps) all.push_back(std::move(flow.timestamps));
+    flow.timestamps.clear();
+  }
+  keeps_timestamps_ = false;
+  return all;
+}
+
+}  // namespace campipe

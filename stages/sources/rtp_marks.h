@@ -1,0 +1,94 @@
+// What the headers of a camera's RTP packets say, and libavformat keeps to itself: the marker bit, which ends an access
+// unit, and the timestamp as it was sent. They are read where the packets are received: over RTSP's own connection
+// (also through the tunnel of rtsps), or by UDP.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/clock.h"
+#include "stages/sources/receive_limit.h"
+
+namespace campipe {
+
+struct RtpMark {
+  int flow = 0;  // packets of one stream have the same
+  std::uint32_t timestamp = 0;
+  bool marker = false;
+};
+
+// Finds the packets in the bytes of RTSP's connection, by how libavformat's client asks for them: byte by byte, and the
+// three bytes behind a '$' that begins a packet at once.
+class InterleavedPackets {
+ public:
+  struct Packet {
+    int channel = 0;
+    std::array<std::uint8_t, 12> head{};
+  };
+  // It asked for `asked` bytes, and `data` came. A packet that is complete with it; one of less than 12 bytes is none.
+  std::optional<Packet> add(std::size_t asked, std::span<const std::uint8_t> data);
+  // The connection is another one.
+  void restart() { *this = {}; }
+
+ private:
+  enum class At : std::uint8_t { outside, length, body };
+
+  void look_for_packet(std::size_t asked, std::span<const std::uint8_t> data);
+  void read_length(std::span<const std::uint8_t> data);
+  std::optional<Packet> read_body(std::span<const std::uint8_t> data);
+
+  At at_ = At::outside;
+  bool dollar_ = false;  // was the last byte outside
+  std::array<std::uint8_t, 3> length_{};
+  std::size_t read_ = 0;  // of length_, or of the body
+  std::size_t left_ = 0;  // likewise
+  Packet packet_;
+};
+
+// Of one connection to a camera; used by its thread alone.
+class RtpMarks final : public ReceiveObserver {
+ public:
+  void on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) override;
+  void on_datagram(int fd, std::span<const std::uint8_t> data) override;
+
+  // Before libavformat is asked for a packet.
+  void forget_newest() { newest_.reset(); }
+  // Of the RTP packet in which that came that libavformat has just handed out. Nothing where that is not certain: after
+  // packets that were lost or came in another order, libavformat hands out what came earlier.
+  [[nodiscard]] const std::optional<RtpMark>& newest() const { return newest_; }
+
+  // The timestamps of each flow so far, in the order in which they came, each once; nothing is kept any more. Those of
+  // flows of which packets were missing are left out.
+  std::vector<std::vector<std::uint32_t>> take_timestamps();
+
+ private:
+  struct Flow {
+    int number = 0;
+    std::optional<std::uint16_t> sequence;  // the highest
+    Deadline sorted;                        // from then on libavformat has nothing of it that waits to be sorted
+    bool had_gaps = false;
+    std::vector<std::uint32_t> timestamps;
+  };
+  // Of a connection: its channel. Of UDP: none.
+  struct Address {
+    int fd = -1;
+    int channel = -1;
+    friend auto operator<=>(const Address&, const Address&) = default;
+  };
+
+  void see(Address address, std::span<const std::uint8_t, 12> head, bool sorted_by_libav);
+  static bool is_next(Flow& flow, std::uint16_t sequence);
+
+  InterleavedPackets interleaved_;
+  int connection_ = -1;
+  std::map<Address, Flow> flows_;
+  bool keeps_timestamps_ = true;
+  std::optional<RtpMark> newest_;
+};
+
+}  // namespace campipe

@@ -1,0 +1,52 @@
+// What an RTSP camera sends, as whole access units and frames of sound, each as soon as it is complete.
+//
+// libavformat hands out an access unit of H.264, HEVC or MPEG-4 only once the next one has begun: a frame late, and
+// with the capture time of the next one. Its parser is needed for the analysis of the stream, and is left out from then
+// on: a read that fails at once has it give back all that it holds.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "stages/sources/access_units.h"
+#include "stages/sources/decode_times.h"
+#include "stages/sources/media_streams.h"
+#include "stages/sources/read_watch.h"
+#include "stages/sources/rtp_marks.h"
+#include "stages/sources/sound_frames.h"
+#include "stages/sources/unit_parser.h"
+
+namespace campipe {
+
+// Of one connection; of its thread alone.
+class RtspUnits {
+ public:
+  // What is received for `input` must be shown to it from the beginning (ReceiveLimit::show_to).
+  ReceiveObserver& observer() { return marks_; }
+
+  // After the analysis of `input`, which outlives this; its waits ask `watch`. Other codecs are left to libavformat.
+  // Throws std::bad_alloc.
+  void begin(AVFormatContext& input, const MediaStreams& streams, ReadWatch& watch);
+
+  // As av_read_frame() of that input. A read that fails gives what there is of a unit first.
+  int read(AVPacket& packet);
+
+ private:
+  void empty_parser(ReadWatch& watch);
+  void add(AvPacket packet, const std::optional<RtpMark>& mark);
+  void take_units();
+
+  RtpMarks marks_;
+  AVFormatContext* input_ = nullptr;
+  int video_ = -1;
+  int audio_ = -1;
+  std::int64_t frame_ = 0;  // its length, in the video's time base; 0: not known
+  std::optional<AccessUnits> units_;
+  std::optional<UnitParser> parser_;
+  std::optional<DecodeTimes> decode_times_;
+  std::optional<SoundFrames> sound_;
+  std::deque<AvPacket> ready_;
+  int failure_ = 0;  // to be returned when all that is ready was read
+};
+
+}  // namespace campipe

@@ -1,0 +1,139 @@
+// Marker, sequence number and timestamp of RTP packets, out of what libavformat receives.
+#include "stages/sources/rtp_marks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/integration/rig_run.h"
+
+namespace campipe {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string packet(std::uint16_t sequence, std::uint32_t time, bool marker, int type = 96) {
+  std::string text{'\x80', static_cast<char>(type | (marker ? 0x80 : 0)), static_cast<char>(sequence >> 8),
+                   static_cast<char>(sequence & 255)};
+  for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(time >> shift & 255U);
+  return text + "ssrc" + "payload";
+}
+
+std::span<const std::uint8_t> bytes(std::string_view text) {
+  return {static_cast<const std::uint8_t*>(static_cast<const void*>(text.data())), text.size()};
+}
+
+class Marks : public testing::Test {
+ protected:
+  // As libavformat reads the connection: lines byte by byte, at most `at_once` bytes of a packet.
+  void read_line(std::string_view text) {
+    for (const char& letter : text) marks_.on_bytes(5, 1, bytes({&letter, 1}));
+  }
+  void read_whole(std::string_view text, std::size_t at_once) {
+    while (!text.empty()) {
+      const auto part = text.substr(0, at_once);
+      marks_.on_bytes(5, text.size(), bytes(part));
+      text.remove_prefix(part.size());
+    }
+  }
+  void read_packet(int channel, const std::string& data, std::size_t at_once = 70'000) {
+    read_line("$");
+    read_whole(std::string{static_cast<char>(channel), static_cast<char>(data.size() >> 8),
+                           static_cast<char>(data.size() & 255)},
+               at_once);
+    read_whole(data, at_once);
+  }
+
+  // Of the newest packet.
+  void expect(std::uint32_t time, bool marker) const {
+    ASSERT_TRUE(marks_.newest().has_value());
+    EXPECT_EQ(marks_.newest()->timestamp, time);
+    EXPECT_EQ(marks_.newest()->marker, marker);
+  }
+
+  RtpMarks marks_;
+};
+
+TEST_F(Marks, AreFoundBetweenAnswers) {
+  for (const std::size_t at_once : {1U, 2U, 5U, 70'000U}) {
+    read_line("RTSP/1.0 200 OK\r\nX: $\r\nContent-Length: 3\r\n\r\n");
+    read_whole("$$$", at_once);
+    marks_.forget_newest();
+    read_packet(0, packet(7, 1000, false), at_once);
+    expect(1000, false);
+    read_packet(0, packet(8, 2000, true) + std::string(300, '$'), at_once);
+    expect(2000, true);
+    read_packet(4, packet(65'000, 0xfffffff0U, true), at_once);
+    expect(0xfffffff0U, true);
+    EXPECT_NE(marks_.newest()->flow, 0);
+  }
+}
+
+TEST_F(Marks, AreNotThoseOfReportsAndOfWhatIsNoPacket) {
+  read_packet(1, packet(1, 5, true, 200 - 128));  // RTCP: 200
+  read_packet(0, "");
+  read_packet(0, "1234567");
+  read_packet(0, "12345678");
+  std::string other_version = packet(1, 5, true);
+  other_version[0] = '\x40';
+  read_packet(0, other_version);
+  EXPECT_FALSE(marks_.newest().has_value());
+  read_packet(0, packet(2, 6, true));
+  expect(6, true);
+  marks_.forget_newest();
+  EXPECT_FALSE(marks_.newest().has_value());
+}
+
+// What it reads of the connection is then not a packet, and so on.
+TEST_F(Marks, AreFoundAgainAfterAnotherConnection) {
+  read_line("$");
+  marks_.on_bytes(6, 1, bytes("R"));
+  marks_.on_bytes(6, 1, bytes("\n"));
+  read_packet(0, packet(2, 6, true));
+  expect(6, true);
+}
+
+TEST_F(Marks, OfAConnectionAreKnownAlsoAfterALoss) {
+  read_packet(0, packet(2, 6, false));
+  read_packet(0, packet(9, 7, true));
+  expect(7, true);
+}
+
+TEST_F(Marks, OfUdpAreUnknownWhileLibavformatMayWaitForWhatIsMissing) {
+  marks_.on_datagram(8, bytes(packet(65'535, 1, false)));
+  expect(1, false);
+  marks_.on_datagram(8, bytes(packet(0, 1, true)));
+  expect(1, true);
+  marks_.on_datagram(8, bytes(packet(2, 2, true)));
+  EXPECT_FALSE(marks_.newest().has_value());
+  marks_.on_datagram(8, bytes(packet(1, 2, false)));
+  EXPECT_FALSE(marks_.newest().has_value());
+  marks_.on_datagram(8, bytes(packet(3, 3, true)));
+  EXPECT_FALSE(marks_.newest().has_value());
+  marks_.on_datagram(9, bytes(packet(3, 33, true)));  // of another stream
+  expect(33, true);
+  std::uint16_t next = 4;
+  EXPECT_TRUE(test::eventually([&] {
+    marks_.forget_newest();
+    marks_.on_datagram(8, bytes(packet(next++, 4, true)));
+    return marks_.newest().has_value();
+  }));
+  expect(4, true);
+}
+
+TEST_F(Marks, KeepTheTimestampsOfEachStreamUntilTheyAreTaken) {
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const auto sequence = static_cast<std::uint16_t>(i);
+    read_packet(0, packet(sequence, 100 + i / 2, false));
+    read_packet(2, packet(sequence, 200 + i, false));
+    marks_.on_datagram(7, bytes(packet(static_cast<std::uint16_t>(2 * i), 300, false)));  // with gaps
+  }
+  EXPECT_THAT(marks_.take_timestamps(), ElementsAre(ElementsAre(100, 101), ElementsAre(200, 201, 202, 203)));
+  read_packet(0, packet(4, 103, false));
+  EXPECT_THAT(marks_.take_timestamps(), ElementsAre(IsEmpty(), IsEmpty()));
+}
+
+}  // namespace
+}  // namespace campipe
