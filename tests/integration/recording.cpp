@@ -90,7 +90,8 @@ VideoFile read_video(const std::filesystem::path& file) {
 
 std::vector<std::int64_t> numbers_of(const VideoFile& video) {
   std::vector<std::int64_t> numbers;
-  for (const ShownPicture& picture : video.pictures) numbers.push_back(picture.code ? std::int64_t{picture.code->number} : -1);
+  for (const ShownPicture& picture : video.pictures)
+    numbers.push_back(picture.code ? std::int64_t{picture.code->number} : -1);
   return numbers;
 }
 

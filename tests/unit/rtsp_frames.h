@@ -17,7 +17,7 @@
 namespace campipe::test {
 
 inline constexpr std::uint32_t clock_rate = 90'000;
-inline constexpr std::size_t analyzed = 24;  // units that are sent as fast as they can be: to learn what it is
+inline constexpr std::size_t analyzed = 28;  // units that are sent as fast as they can be: to learn what it is
 
 enum class Markers : std::uint8_t { last, none, each_slice, each_nal };
 

@@ -1,0 +1,109 @@
+// When frames were taken, as a recording's index has it: by the camera's sender reports, to the frame.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/ffmpeg.h"
+#include "tests/integration/rig_run.h"
+#include "tests/unit/coded_units.h"
+#include "tests/unit/rtp_camera.h"
+
+namespace campipe::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::microseconds;
+
+constexpr std::int64_t frame = 40'000;  // us
+constexpr std::int64_t bound = 2000;    // us; the index has milliseconds
+
+// Of a packet of an MP4 file, or of a unit with start codes: what is in no header.
+std::string slices_of(const std::vector<std::string>& nal_units) {
+  std::string slices;
+  for (const std::string& nal : nal_units) {
+    const int type = nal[0] & 0x1f;
+    if (type == 1 || type == 5) slices += nal;
+  }
+  return slices;
+}
+
+std::string first_slices(const std::filesystem::path& file) {
+  AVFormatContext* context = nullptr;
+  av_check(avformat_open_input(&context, file.c_str(), nullptr, nullptr), file);
+  const AvInput input(context);
+  const AvPacket packet = make_av_packet();
+  av_check(av_read_frame(input.get(), packet.get()), file);
+  const std::string data(packet->data, packet->data + packet->size);
+  std::vector<std::string> units;
+  for (std::size_t at = 0; at + 4 < data.size();) {
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < 4; ++i) size = size << 8U | static_cast<unsigned char>(data[at + i]);
+    units.push_back(data.substr(at + 4, size));
+    at += 4 + size;
+  }
+  return slices_of(units);
+}
+
+// "2026-11-21T10:15:30.250Z", in us since 1970.
+std::int64_t us_of(const std::string& utc) {
+  tm time{};
+  const char* const fraction = ::strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  return std::int64_t{::timegm(&time)} * 1'000'000 + std::llround(std::strtod(fraction, nullptr) * 1e6);
+}
+
+class CaptureTime : public testing::TestWithParam<int> {};
+
+TEST_P(CaptureTime, OfEachFileIsThatOfItsFirstFrame) {
+  const std::vector<CodedUnit> units = coded_units({.count = 250, .gop = 25, .b_frames = GetParam()});
+  std::atomic<std::int64_t> begun{0};  // us; the frame with number 0 was taken then
+  const auto time_of = [](const CodedUnit& unit) { return static_cast<std::uint32_t>(unit.number * 3600); };
+  RtpCamera camera({video_media("H264")}, [&](RtpLine& line) {
+    begun = utc_now_ns() / 1000;
+    const auto start = Clock::now();
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      std::this_thread::sleep_until(start + microseconds(static_cast<std::int64_t>(i) * frame));
+      if (i % 25 == 0 && !line.report(0, begun + units[i].number * frame, time_of(units[i]))) return;
+      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
+      for (std::size_t k = 0; k < payloads.size(); ++k)
+        if (!line.packet(0, payloads[k], time_of(units[i]), k + 1 == payloads.size())) return;
+    }
+    line.wait_for_end();
+  });
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" +
+             camera.url() +
+             "\"\n    rtsp_transport: tcp\n    encode: {codec: copy}\n"
+             "    record: {path: \"cam/%s.mp4\", segment_duration: 2s}\n");
+  const auto ends = [&] {
+    std::vector<json> lines;
+    std::ifstream file(rig.file("cam/cam.index.jsonl"));
+    for (std::string line; std::getline(file, line);)
+      if (json::parse(line).at("event") == "end") lines.push_back(json::parse(line));
+    return lines;
+  };
+  ASSERT_TRUE(eventually([&] { return ends().size() >= 3; })) << rig.log();
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  for (const json& end : ends()) {
+    const std::string file = std::filesystem::path(end.at("file").get<std::string>()).filename();
+    const std::string slices = first_slices(rig.file("cam") / file);
+    const auto unit =
+        std::ranges::find_if(units, [&](const CodedUnit& u) { return slices_of(nal_units(u.data)) == slices; });
+    ASSERT_NE(unit, units.end()) << end;
+    EXPECT_EQ(end.at("clock"), "camera") << end;
+    EXPECT_NEAR(static_cast<double>(us_of(end.at("start"))), static_cast<double>(begun + unit->number * frame), bound)
+        << end;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BFrames, CaptureTime, testing::Values(0, 2),
+                         [](const auto& count) { return std::to_string(count.param); });
+
+}  // namespace
+}  // namespace campipe::test
