@@ -22,10 +22,13 @@ bool is_avcc(const AVCodecParameters& codec) { return codec.extradata_size > 0 &
 
 bool wants_credentials(int code) { return code == AVERROR_HTTP_UNAUTHORIZED || code == AVERROR_HTTP_FORBIDDEN; }
 
-// Codes by which libavformat reports no more than that something went wrong.
+// Codes by which libavformat reports no more than that something went wrong, or that an answer was one of a class; what
+// it logs then names the request and the answer.
 bool is_vague(int code) {
-  constexpr std::array vague{AVERROR(EIO),    AVERROR(EPERM),      AVERROR(EINVAL),
-                             AVERROR_UNKNOWN, AVERROR_INVALIDDATA, AVERROR_EXTERNAL};
+  constexpr std::array vague{
+      AVERROR(EIO),           AVERROR(EPERM),         AVERROR(EINVAL),          AVERROR_UNKNOWN,
+      AVERROR_INVALIDDATA,    AVERROR_EXTERNAL,       AVERROR_HTTP_BAD_REQUEST, AVERROR_HTTP_UNAUTHORIZED,
+      AVERROR_HTTP_FORBIDDEN, AVERROR_HTTP_NOT_FOUND, AVERROR_HTTP_OTHER_4XX,   AVERROR_HTTP_SERVER_ERROR};
   return std::ranges::find(vague, code) != vague.end();
 }
 
@@ -95,14 +98,16 @@ void PushConnection::open() {
                         " (is it right, and does the network work?)");
   }
   AVFormatContext* context = nullptr;
-  check(avformat_alloc_output_context2(&context, target_.format, nullptr, target_.url.c_str()));
+  check(avformat_alloc_output_context2(&context, target_.format, nullptr, target_.opened.c_str()));
   context_.reset(context);
   context_->interrupt_callback = watch_.callback();
   context_->flush_packets = 1;
   if (writes_itself(*context_)) return;
   LibavOptions options;
   if (target_.scheme == "udp") options.set("pkt_size", "1316");  // whole packets of MPEG-TS in each datagram
-  check(avio_open2(&context_->pb, target_.url.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
+  if (target_.passphrase) options.set("passphrase", *target_.passphrase);
+  check(
+      avio_open2(&context_->pb, target_.opened.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
 }
 
 void PushConnection::add_tracks(const PushStream& stream) {

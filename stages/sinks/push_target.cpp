@@ -8,8 +8,11 @@
 #include <functional>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "core/passwords.h"
+#include "core/srt_address.h"
+#include "core/unescaped_password.h"
 #include "core/written_url.h"
 
 namespace campipe {
@@ -103,7 +106,7 @@ PushTarget read_push_target(const PushUrl& push) {
   const std::string& url = push.url;
   const auto at = std::min(url.find(mark), url.size());
   PushTarget target;
-  target.url = url;
+  target.url = target.opened = url;
   for (const unsigned char c : url.substr(0, at)) target.scheme += static_cast<char>(std::tolower(c));
   const auto* const scheme = std::ranges::find(schemes, target.scheme, &Scheme::name);
   if (scheme == schemes.end()) {
@@ -131,6 +134,17 @@ PushTarget read_push_target(const PushUrl& push) {
   if ((target.host.empty() && !listens) || (scheme->needs_port && port.empty())) {
     throw Error("'" + target.name + "' has no " + (target.host.empty() && !listens ? "host" : "port") +
                 ", expected something like " + std::string(scheme->example));
+  }
+  if (!is_rtmp(target.scheme) && has_unescaped_password(url)) {  // a stream key may have an '@'
+    throw Error("this " + target.scheme + ":// push target has '@' behind its host and port, expected something like " +
+                std::string(scheme->example) + " (in a password, " + password_escapes +
+                "; an '@' of a path or query is written %40)");
+  }
+  if (target.scheme == "srt") {
+    if (const auto problem = srt_problem(url)) throw Error(*problem);
+    SrtAddress address = read_srt_address(url);
+    target.opened = std::move(address.url);
+    target.passphrase = std::move(address.passphrase);
   }
   target.format = av_guess_format(scheme->format, nullptr, nullptr);
   if (target.format == nullptr) {
@@ -170,7 +184,9 @@ bool can_carry(const PushTarget& target, const AudioParameters& audio) {
 
 std::string scrubbed(std::string text, const PushTarget& target) {
   hide_text(text, target.url, target.name);
+  hide_text(text, target.opened, target.name);
   hide_text(text, target.stream_key, hidden);
+  if (target.passphrase) hide_text(text, *target.passphrase, hidden);
   for (const std::string& piece : target.from_variables) hide_text(text, piece, hidden);
   return without_passwords(text);
 }

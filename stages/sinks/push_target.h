@@ -1,6 +1,7 @@
 // What a push target's URL holds before anything is opened.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace campipe {
 
 struct PushTarget {
   std::string url;
+  std::string opened;                     // what libav opens: the URL, of SRT without its passphrase
+  std::optional<std::string> passphrase;  // of SRT
   std::string name;        // the URL for people: without passwords, stream keys, stream ids and variables' values
   std::string stream_key;  // of RTMP: it gives the right to publish; empty: none
   std::vector<std::string> from_variables;  // pieces of the URL that may have come from some; the longest first
@@ -20,8 +23,8 @@ struct PushTarget {
   const AVOutputFormat* format = nullptr;
 };
 
-// Throws Error, without secrets, where the URL is none of rtsp, rtsps, srt, udp, rtmp or rtmps, or has no host or port
-// that it needs.
+// Throws Error, without secrets, where the URL is none of rtsp, rtsps, srt, udp, rtmp or rtmps, has no host or port
+// that it needs, or a passphrase that SRT does not take.
 PushTarget read_push_target(const PushUrl& url);
 
 // A viewer can decode a stream of this codec (FFmpeg's name) there.

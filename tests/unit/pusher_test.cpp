@@ -321,7 +321,7 @@ TEST(PushTargets, AreToldWithoutTheirSecrets) {
   EXPECT_EQ(name("rtsp://me:secret@10.0.0.1:8554/dock"), "rtsp://10.0.0.1:8554/dock");
   EXPECT_EQ(name("rtmp://me:secret@10.0.0.1/live/secret"), "rtmp://10.0.0.1/live/***");
   EXPECT_EQ(name("rtmps://10.0.0.1/live/secret?user=me/x"), "rtmps://10.0.0.1/live/***");
-  EXPECT_EQ(name("srt://10.0.0.1:9000?passphrase=secret&streamid=publish:dock:me:secret&mode=caller"),
+  EXPECT_EQ(name("srt://10.0.0.1:9000?passphrase=long-secret&streamid=publish:dock:me:secret&mode=caller"),
             "srt://10.0.0.1:9000?passphrase=***&streamid=***&mode=caller");
   EXPECT_EQ(name("udp://239.0.0.1:5000?ttl=2"), "udp://239.0.0.1:5000?ttl=2");
 }
@@ -359,6 +359,11 @@ TEST(PushTargets, AreChecked) {
     EXPECT_THAT(*complaint, AnyOf(HasSubstr("only rtsp"), HasSubstr("has no"))) << bad;
   }
   EXPECT_THAT(*check_push({"srt://me:secret@host?passphrase=secret"}), Not(HasSubstr("secret")));
+  EXPECT_THAT(check_push({"srt://host:9000?passphrase=secret"}).value_or(""),
+              AllOf(HasSubstr("has 6 characters; SRT takes 10 to 79"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(check_push({"rtsp://ann:2024/secret@10.0.0.9/dock"}).value_or(""),
+              AllOf(HasSubstr("'@' behind its host and port"), Not(HasSubstr("secret"))));
+  EXPECT_EQ(check_push({"rtmp://live:1935/app/key@1"}), std::nullopt);
 }
 
 }  // namespace
