@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdarg>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t most_kept = 16384;  // bytes
 constexpr int most_errors = 16;           // that errors() joins
+constexpr std::size_t most_challenges = 16;
 
 thread_local LibavMessages* this_threads_messages = nullptr;
 
@@ -32,15 +34,26 @@ std::string argument_of(const char* format, va_list arguments) {
   return text.data();
 }
 
+// Behind the name of a header of HTTP; nothing: it is another one. `name`: with its colon, in lower case.
+std::optional<std::string> value_of(const std::string& line, std::string_view name) {
+  constexpr std::string_view begin = "header='";
+  if (!line.starts_with(begin) || ::strncasecmp(line.c_str() + begin.size(), name.data(), name.size()) != 0) {
+    return std::nullopt;
+  }
+  const std::size_t at = begin.size() + name.size();
+  return line.substr(at, line.rfind('\'') - at);
+}
+
 void note_hints(int level, const char* format, va_list arguments) {
-  constexpr std::string_view location = "header='location: ";
+  LibavHints& hints = this_threads_hints;
   if (level == AV_LOG_TRACE && std::strcmp(format, "header='%s'\n") == 0) {
     const std::string line = argument_of(format, arguments);
-    if (::strncasecmp(line.c_str(), location.data(), location.size()) != 0) return;
-    this_threads_hints.redirect = line.substr(location.size(), line.rfind('\'') - location.size());
+    if (const auto location = value_of(line, "location: ")) hints.redirect = *location;
+    const auto challenge = value_of(line, "www-authenticate:");
+    if (challenge && hints.challenges.size() < most_challenges) hints.challenges.push_back(*challenge);
   } else if (level == AV_LOG_DEBUG && std::strncmp(format, "Format %s probed", 16) == 0) {
     const std::string line = argument_of(format, arguments);
-    this_threads_hints.format = line.substr(7, line.find(" probed") - 7);
+    hints.format = line.substr(7, line.find(" probed") - 7);
   }
 }
 

@@ -65,8 +65,9 @@ class LibavCapture {
 // What libav logs on this thread in messages of the lowest levels alone. For the words of an error, never for a
 // decision: another version may have other words, and then these are empty.
 struct LibavHints {
-  std::string redirect;  // where the newest answer of HTTP sends its reader
-  std::string format;    // the container that was found last
+  std::string redirect;                 // where the newest answer of HTTP sends its reader
+  std::string format;                   // the container that was found last
+  std::vector<std::string> challenges;  // the logins that servers of HTTP offered (WWW-Authenticate)
 };
 // Since the last call.
 LibavHints take_libav_hints();

@@ -36,7 +36,7 @@ enum class KeyScope : std::uint8_t {
   tls,        // rtsps and https
   servers,    // rtsp(s) and http(s), which may send their reader elsewhere
   devices,    // capture devices
-  rates,      // capture devices and numbered pictures
+  rates,      // capture devices, and pictures that are numbered or at a URL
   transcoded  // streams that are not copied (app/config/copy.cpp)
 };
 

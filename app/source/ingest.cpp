@@ -131,6 +131,9 @@ void Ingest::report_state(bool delivers, const std::string& reason) {
 // False: it has been stopped.
 bool Ingest::connect() {
   source_.open();
+  const std::string remark = source_.remark();
+  if (!remark.empty() && remark != remark_) spdlog::warn("{}: {}", camera_.name(), remark);
+  remark_ = remark;
   events_.on_opened(known_stream(source_.stream()));
   if (!fits()) return false;
   router_.begin(source_.stream());

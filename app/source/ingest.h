@@ -89,6 +89,7 @@ class Ingest {
   Pacer pacer_;
   RetryWait retry_;
   std::optional<State> reported_;
+  std::string remark_;         // of the source, as it was logged last
   std::uint64_t packets_ = 0;  // of the video
   Rounds rounds_;
   std::optional<Clock::time_point> catching_up_;  // with its group, until then at the latest

@@ -6,6 +6,8 @@
 #include "app/control/thread_scope.h"
 #include "app/rings/source_times.h"
 #include "app/source/first_times.h"
+#include "stages/sources/source_config.h"
+#include "stages/sources/source_end.h"
 
 namespace campipe {
 namespace {
@@ -19,7 +21,8 @@ constexpr auto longest_dating = std::chrono::seconds(1);
 // By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
 // since its disk may be another machine's; to end the process would bring back neither.
 Deadline SourceConnection::deadline() const {
-  return camera_.live ? Clock::now() + camera_.start.config.source.read_timeout + uninterrupted : Deadline::max();
+  const SourceConfig& source = camera_.start.config.source;
+  return camera_.live ? Clock::now() + source.read_timeout + longest_pause(source) + uninterrupted : Deadline::max();
 }
 
 void SourceConnection::open() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 
 #include "app/source/camera_context.h"
 #include "app/source/read_ahead.h"
@@ -22,6 +23,7 @@ class SourceConnection {
   void close();
   // Only while it is open.
   [[nodiscard]] const SourceStream& stream() const { return source_->stream(); }
+  [[nodiscard]] std::string remark() const { return source_->remark(); }
   // The next packet, into `packet` (unreferenced before). Impossible times are removed; AVPacket::pos of each packet of
   // the video is its number, by which the frames decoded from it are known.
   ReadResult read(AVPacket& packet);

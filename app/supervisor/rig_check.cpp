@@ -111,6 +111,8 @@ void check_camera(const CameraConfig& camera, const GpuPlaces& places, RigCheck&
     check.lines.push_back(fmt::format("{}: {}: {}", camera.name, url, describe(source->stream(), in)));
     if (depends_on_stream(camera)) check.lines.back() += "; " + outcome(camera, sent_by(*source));
     check.lines.back() += encoded_as(camera);
+    if (const std::string remark = source->remark(); !remark.empty())
+      check.lines.push_back(camera.name + ": " + remark);
     if (in.width <= 0 || in.height <= 0) return;
     check_all_filters(camera, in, places, check);
   } catch (const std::exception& error) {

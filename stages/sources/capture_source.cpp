@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cerrno>
 #include <string_view>
 
 extern "C" {
@@ -55,10 +56,27 @@ const AVInputFormat* capture_format() {
   return format;
 }
 
-std::optional<StreamProblem> explain(int code) {
-  if (code != AVERROR(EINVAL)) return std::nullopt;
-  return StreamProblem{SourceError::Kind::unsupported,
-                       "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)"};
+std::optional<StreamProblem> explain(int code, const LibavMessages& /*messages*/) {
+  using Kind = SourceError::Kind;
+  switch (code) {
+    case AVERROR(EINVAL):
+      return StreamProblem{
+          Kind::unsupported,
+          "does not offer this size, rate or format (v4l2-ctl --list-formats-ext shows what it offers)"};
+    case AVERROR(ENOENT):
+    case AVERROR(ENXIO):
+      return StreamProblem{Kind::refused, "is not there (is the camera plugged in?)"};
+    case AVERROR(ENODEV):
+      return StreamProblem{Kind::refused, "is not there, or is no camera (is it plugged in?)"};
+    case AVERROR(ENOTTY):
+      return StreamProblem{Kind::unsupported, "is no capture device"};
+    case AVERROR(EBUSY):
+      return StreamProblem{Kind::refused, "is used by another program"};
+    case AVERROR(EACCES):
+      return StreamProblem{Kind::unauthorized, "may not be opened by this user (is it in the group 'video'?)"};
+    default:
+      return std::nullopt;
+  }
 }
 
 constexpr StreamRules rules{.set_options = set_options, .explain = explain, .device = capture_format};

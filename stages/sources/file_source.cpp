@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 extern "C" {
@@ -17,6 +18,7 @@ extern "C" {
 #include "core/libav_options.h"
 #include "core/log.h"
 #include "stages/sources/accepted_media.h"
+#include "stages/sources/flv_video.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
 #include "stages/sources/source_address.h"
@@ -39,6 +41,7 @@ class FileSource final : public Source {
     open();
   }
 
+  std::string remark() const override { return streams_.remark; }
   const SourceStream& stream() const override { return streams_.description; }
 
   ReadResult read(AVPacket& packet) override {
@@ -164,8 +167,19 @@ class FileSource final : public Source {
     }
     av_check(code, "cannot open " + name_);
     input_.reset(context);
+    refuse_unknown_flv();
     av_check(find_stream_info(*context), "cannot read " + name_);
     streams_ = choose_streams(*context, config_, shown_url(config_));
+  }
+
+  // Read by itself: libavformat has passed its beginning.
+  void refuse_unknown_flv() const {
+    if (std::string_view(input_->iformat->name) != "flv") return;
+    AVIOContext* io = nullptr;
+    if (avio_open(&io, ("file:" + path_).c_str(), AVIO_FLAG_READ) < 0) return;
+    const std::string problem = unknown_flv_video(*io);
+    avio_closep(&io);
+    if (!problem.empty()) throw Error(name_ + " " + problem);
   }
 
   // Frames have no times of their own.
@@ -173,7 +187,8 @@ class FileSource final : public Source {
     LibavOptions options;
     if (!is_numbered_pictures(path_)) return options;
     const double rate = config_.capture.rate > 0 ? config_.capture.rate : picture_rate;
-    options.set("framerate", std::to_string(rate));
+    const AVRational exact = av_d2q(rate, 1'000'000);  // a frame an hour has no few decimals
+    options.set("framerate", std::to_string(exact.num) + "/" + std::to_string(exact.den));
     options.set("start_number", first_number(path_).value_or(0));
     return options;
   }

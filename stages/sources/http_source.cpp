@@ -1,7 +1,9 @@
-// http:// and https://: MJPEG, HLS, or a file. What says how long it is, a file or a complete playlist, ends.
+// http:// and https://: MJPEG, HLS, a file, or a single picture that is fetched again and again. What says how long it
+// is, a file or a complete playlist, ends.
 #include <array>
 
 #include "stages/sources/live_options.h"
+#include "stages/sources/single_picture.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_config.h"
 #include "stages/sources/source_kind.h"
@@ -33,10 +35,22 @@ constexpr std::array schemes{
 constexpr std::array keys{
     SourceKeysOf{SourceKeys::tls, "https://", is_secure},
     SourceKeysOf{SourceKeys::redirects, "http(s)://"},
+    SourceKeysOf{SourceKeys::rate, "pictures at a URL (http(s))"},
 };
+
+// Only its server knows which it is.
+std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& interrupt) {
+  try {
+    return open_stream<rules>(config, interrupt);
+  } catch (const SinglePicture&) {
+    return open_single_pictures(config, interrupt);
+  }
+}
 
 SourceKind http_kind() {
   SourceKind kind = stream_kind<rules>("HTTP", 20, schemes, keys);
+  kind.open = open;
+  kind.longest_pause = picture_interval;
   kind.can_end = [](const SourceConfig& /*config*/) { return true; };
   return kind;
 }

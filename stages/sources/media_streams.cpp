@@ -14,8 +14,8 @@ extern "C" {
 namespace campipe {
 namespace {
 
-constexpr double fastest_rate = 1000;   // frames a second; what is beyond is the unit of its times
-constexpr double slowest_rate = 0.001;  // less is no rate that anybody could count on
+constexpr double fastest_rate = 1000;        // frames a second; what is beyond is the unit of its times
+constexpr double slowest_rate = 1.0 / 3610;  // an hour; less is no rate that anybody could count on
 
 double rate_of(const AVStream& stream) {
   const AVRational rate = stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
@@ -56,15 +56,16 @@ int choose_video(AVFormatContext& input, const SourceConfig& config, const std::
               std::to_string(videos.size()) + ", counted from 0");
 }
 
-int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, const std::string& name) {
+int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, const std::string& name,
+                 std::string& remark) {
   if (config.audio == Audio::off) return -1;
   const int best = av_find_best_stream(&input, AVMEDIA_TYPE_AUDIO, -1, video, nullptr, 0);
   if (best < 0) return -1;
   const AVCodecParameters& codec = *input.streams[best]->codecpar;
   if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) return -1;
   if (is_accepted_audio(codec.codec_id)) return best;
-  spdlog::warn("'{}' has sound of the codec '{}', which campipe does not take; it goes on without sound", name,
-               avcodec_get_name(codec.codec_id));
+  remark = "'" + name + "' has sound of the codec '" + avcodec_get_name(codec.codec_id) +
+           "', which campipe does not take; it goes on without sound";
   return -1;
 }
 
@@ -74,7 +75,7 @@ MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, 
   MediaStreams chosen;
   chosen.video = choose_video(input, config, name);
   require_accepted_video(*input.streams[chosen.video]->codecpar, name);
-  chosen.audio = choose_audio(input, config, chosen.video, name);
+  chosen.audio = choose_audio(input, config, chosen.video, name, chosen.remark);
   for (unsigned i = 0; i < input.nb_streams; ++i) {
     const int index = static_cast<int>(i);
     if (index != chosen.video && index != chosen.audio) input.streams[i]->discard = AVDISCARD_ALL;

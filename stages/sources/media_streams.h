@@ -11,6 +11,7 @@ struct MediaStreams {
   int video = -1;
   int audio = -1;  // -1: there is none, or it is not wanted
   SourceStream description;
+  std::string remark;  // what of it cannot be had (Source::remark); empty: nothing
 };
 
 // Those that `config` asks for; all others are discarded. `name`: of the source, for people. The description refers to

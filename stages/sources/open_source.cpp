@@ -16,6 +16,11 @@ bool can_end(const SourceConfig& config) {
   return kind.can_end != nullptr && kind.can_end(config);
 }
 
+std::chrono::nanoseconds longest_pause(const SourceConfig& config) {
+  const SourceKind& kind = source_kind_of(config.url);
+  return kind.longest_pause != nullptr ? kind.longest_pause(config) : std::chrono::nanoseconds(0);
+}
+
 std::string shown_url(const std::string& url) {
   std::string shown = without_passwords(url);
   // Not redact_urls(): in a URL by itself a quote does not end the query.

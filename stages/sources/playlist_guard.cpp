@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+
+#include "stages/sources/io_beginning.h"
 
 namespace campipe {
 namespace {
@@ -40,32 +41,7 @@ Tally count(std::string_view text) {
   return tally;
 }
 
-// What was read of `io` is to be read again.
-void put_back(AVIOContext& io, std::string_view text) {
-  const auto rest = static_cast<std::size_t>(io.buf_end - io.buf_ptr);
-  const std::size_t size = std::max<std::size_t>(text.size() + rest, static_cast<std::size_t>(io.buffer_size));
-  auto* buffer = static_cast<unsigned char*>(av_malloc(size));
-  if (buffer == nullptr) throw std::bad_alloc();
-  std::copy(text.begin(), text.end(), buffer);
-  std::copy(io.buf_ptr, io.buf_end, buffer + text.size());
-  av_free(io.buffer);
-  io.buffer = io.buf_ptr = buffer;
-  io.buf_end = buffer + text.size() + rest;
-  io.buffer_size = static_cast<int>(size);
-  io.eof_reached = 0;
-}
-
 int nothing_more(void* /*connection*/, std::uint8_t* /*buffer*/, int /*size*/) { return AVERROR_EOF; }
-
-// Up to `size` bytes behind `text`; an error of libav. The end of what there is, is none.
-int read_more(AVIOContext& io, std::string& text, std::size_t size) {
-  const std::size_t before = text.size();
-  text.resize(before + size);
-  const int count =
-      avio_read(&io, static_cast<unsigned char*>(static_cast<void*>(&text[before])), static_cast<int>(size));
-  text.resize(before + static_cast<std::size_t>(std::max(count, 0)));
-  return count < 0 && count != AVERROR_EOF ? count : 0;
-}
 
 // Where redirects were followed, what a playlist names begins with the URL that they led to.
 std::size_t size_of_url(AVIOContext& io, const std::string& url) {
@@ -89,7 +65,7 @@ int PlaylistGuard::admit(AVIOContext& io, const std::string& url) {
     check(text, size_of_url(io, url));
     io.read_packet = nothing_more;
   }
-  put_back(io, text);
+  put_back(io, text, text.size());
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "stages/sources/next_function.h"
+#include "stages/sources/rtsp_dialogue.h"
 
 namespace campipe {
 namespace {
@@ -57,7 +58,7 @@ extern "C" {
   using Recv = ssize_t (*)(int, void*, size_t, int);
   static const auto next = campipe::next_function<Recv>("recv");
   return campipe::receive_limited(
-      size, [&] { return next(fd, data, size, flags); },
+      size, [&] { return campipe::RtspDialogue::receive_on_thread(fd, data, size, flags, next); },
       [&](auto& observer, std::size_t count) { observer.on_bytes(fd, size, campipe::bytes(data, count)); });
 }
 

@@ -15,7 +15,15 @@ void set_options(LibavOptions& options, const SourceConfig& config, RtspTranspor
   options.set("buffer_size", receive_buffer);
 }
 
-constexpr StreamRules rules{.protocols = "rtp,udp", .set_options = set_options};
+// libavformat describes the stream to itself by the host, and cannot without one.
+std::string opened_url(const SourceConfig& config) {
+  constexpr std::string_view mark = "://";
+  const auto host = config.url.find(mark) + mark.size();
+  return split_address(config.url).host.empty() ? config.url.substr(0, host) + "0.0.0.0" + config.url.substr(host)
+                                                : config.url;
+}
+
+constexpr StreamRules rules{.protocols = "rtp,udp", .set_options = set_options, .opened_url = opened_url};
 
 constexpr std::array schemes{
     SourceScheme{"rtp", "rtp://:5004, or rtp://239.0.0.1:5004", -1, false, true},

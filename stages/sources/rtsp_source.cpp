@@ -19,16 +19,8 @@ void set_options(LibavOptions& options, const SourceConfig& config, RtspTranspor
   options.set("buffer_size", receive_buffer);
 }
 
-std::optional<StreamProblem> explain(int code) {
-  // So libavformat calls a connection that is closed instead of an answer.
-  if (code != AVERROR_INVALIDDATA) return std::nullopt;
-  return StreamProblem{SourceError::Kind::lost, "gives no answer of RTSP"};
-}
-
-constexpr StreamRules rules{.protocol = StreamRules::Protocol::rtsp,
-                            .protocols = "tcp,tls,udp,rtp",
-                            .set_options = set_options,
-                            .explain = explain};
+constexpr StreamRules rules{
+    .protocol = StreamRules::Protocol::rtsp, .protocols = "tcp,tls,udp,rtp", .set_options = set_options};
 
 constexpr std::array schemes{
     SourceScheme{"rtsp", "rtsp://user:password@10.0.0.11/stream1", 554, true},

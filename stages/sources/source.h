@@ -42,6 +42,8 @@ class Source {
 
   virtual ~Source() = default;
   [[nodiscard]] virtual const SourceStream& stream() const = 0;
+  // What it offers and cannot be had, for people; empty: nothing. It is logged once, not for each connection.
+  [[nodiscard]] virtual std::string remark() const { return ""; }
   // The next packet of the video stream, or of the audio stream where there is one and it is wanted, into `packet`
   // (unreferenced before). Corrupt packets have AV_PKT_FLAG_CORRUPT. Throws Error (SourceError) when reading fails.
   virtual ReadResult read(AVPacket& packet) = 0;

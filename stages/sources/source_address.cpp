@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "core/unescaped_password.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
@@ -23,6 +24,10 @@ void read_port(std::string_view text, SourceAddress& address) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   address.bad_port = error != std::errc{} || end != text.data() + text.size() || port < 1 || port > 65535;
   if (!address.bad_port) address.port = port;
+}
+
+bool is_number(std::string_view host) {
+  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::ranges::count(host, '.') == 3;
 }
 
 }  // namespace
@@ -81,8 +86,7 @@ std::optional<std::string> likely_url(const std::string& path) {
   const std::string& host = address.host;
   const std::size_t slash = path.find('/');
   const bool more = slash != std::string::npos || address.port > 0 || path.find('@') < slash;
-  const bool number = !host.empty() && host.find_first_not_of("0123456789.") == std::string::npos &&
-                      std::count(host.begin(), host.end(), '.') == 3;
+  const bool number = is_number(host);
   const bool literal = path.starts_with('[') && host.find(':') != std::string::npos;
   const bool name =
       host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == std::string::npos &&
@@ -102,7 +106,11 @@ std::optional<std::string> check_stream_url(const std::string& url) {
   // Not shown: what stands where the port belongs may be a password.
   if (address.bad_port) {
     return "the port of this " + address.scheme + ":// source is not a number from 1 to 65535" + expected +
-           " (in a password, '@' is written %40, ':' %3A, '/' %2F, '?' %3F, '#' %23 and '%' %25)";
+           " (in a password, " + password_escapes + ")";
+  }
+  if (has_unescaped_password(url)) {
+    return "this " + address.scheme + ":// source has '@' behind its host and port" + expected + " (in a password, " +
+           password_escapes + "; an '@' of a path or query is written %40)";
   }
   if (scheme->needs_host && address.host.empty()) return "'" + address.scheme + "://' has no host" + expected;
   if (scheme->needs_port && address.port < 0) return "'" + shown_url(url) + "' has no port" + expected;

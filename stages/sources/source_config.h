@@ -14,7 +14,7 @@ enum class RtspTransport : std::uint8_t { automatic, tcp, udp };  // automatic: 
 enum class Audio : std::uint8_t { copy, off };
 
 // What a capture device is asked for; zero or empty: its own choice. `rate` is that of numbered pictures, too (none:
-// 25).
+// 25), and how often a single picture is fetched (none: once a second).
 struct CaptureConfig {
   int width = 0;
   int height = 0;

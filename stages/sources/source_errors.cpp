@@ -2,9 +2,15 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 
 #include "core/passwords.h"
+#include "stages/sources/http_pieces.h"
+#include "stages/sources/login_challenge.h"
+#include "stages/sources/rtsp_dialogue.h"
+#include "stages/sources/rtsp_text.h"
 #include "stages/sources/source_address.h"
+#include "stages/sources/source_config.h"
 
 namespace campipe {
 namespace {
@@ -17,36 +23,30 @@ struct Meaning {
   const char* text;  // behind the source's name
 };
 
-constexpr std::array<Meaning, 21> meanings{{
-    {AVERROR_HTTP_UNAUTHORIZED, Kind::unauthorized, "wants a user and a password, and these are not the right ones"},
-    {AVERROR_HTTP_FORBIDDEN, Kind::unauthorized, "does not let this user in"},
-    {AVERROR_HTTP_NOT_FOUND, Kind::not_found, "does not exist there (is the path right?)"},
-    {AVERROR_HTTP_BAD_REQUEST, Kind::refused, "rejects the request"},
-    {AVERROR_HTTP_OTHER_4XX, Kind::refused, "rejects the request (does it offer this transport? too many viewers?)"},
-    {AVERROR_HTTP_SERVER_ERROR, Kind::refused, "has an error of its own"},
-    {AVERROR(ECONNREFUSED), Kind::refused, "refuses the connection (is the camera on, and the port right?)"},
-    {AVERROR(EHOSTUNREACH), Kind::refused, "cannot be reached (is the camera on, and in this network?)"},
-    {AVERROR(ENETUNREACH), Kind::refused, "cannot be reached: there is no way to its network"},
-    {AVERROR(EADDRINUSE), Kind::refused, "cannot be listened to: another program has this port"},
-    {AVERROR(EADDRNOTAVAIL), Kind::refused, "cannot be listened to: this machine does not have this address"},
-    {AVERROR(EPROTONOSUPPORT), Kind::refused, "does not offer this transport (see rtsp_transport)"},
-    {AVERROR(ENXIO), Kind::refused, "is not there (is the camera plugged in?)"},
-    {AVERROR(ENOTTY), Kind::unsupported, "is no capture device"},
-    {AVERROR(EBUSY), Kind::refused, "is used by another program"},
-    {AVERROR(ENOENT), Kind::refused, "is not there (is the camera plugged in?)"},
-    {AVERROR(ENODEV), Kind::refused, "is not there, or is no camera (is it plugged in?)"},
-    {AVERROR(EACCES), Kind::unauthorized, "may not be opened by this user (is it in the group 'video'?)"},
-    {AVERROR(ETIMEDOUT), Kind::timed_out, "does not answer (is the camera on?)"},
-    {AVERROR_INVALIDDATA, Kind::unsupported, "is not a video stream that FFmpeg knows"},
-    {AVERROR_PROTOCOL_NOT_FOUND, Kind::unsupported, "is of a kind that this FFmpeg was built without"},
-}};
+constexpr std::array meanings{
+    Meaning{AVERROR(ECONNREFUSED), Kind::refused, "refuses the connection (is the camera on, and the port right?)"},
+    Meaning{AVERROR(EHOSTUNREACH), Kind::refused,
+            "cannot be reached: nothing answers at its address (is the camera on, and in this network?)"},
+    Meaning{AVERROR(ENETUNREACH), Kind::refused, "cannot be reached: this machine has no way to its network"},
+    Meaning{AVERROR(EADDRINUSE), Kind::refused, "cannot be listened to: the port is in use on this machine"},
+    Meaning{AVERROR(EADDRNOTAVAIL), Kind::refused,
+            "cannot be listened to, or reached from here: this machine does not have the address"},
+    Meaning{AVERROR(EACCES), Kind::unauthorized,
+            "is not allowed by the system: Permission denied (ports below 1024 need a right of their own)"},
+    Meaning{AVERROR(ETIMEDOUT), Kind::timed_out, "does not answer (is the camera on?)"},
+    Meaning{AVERROR_INVALIDDATA, Kind::unsupported, "sends nothing that FFmpeg knows as video"},
+    Meaning{AVERROR_PROTOCOL_NOT_FOUND, Kind::unsupported, "is of a kind that this FFmpeg was built without"},
+};
+
+constexpr std::string_view refused_format_message = "Format not on whitelist";
+constexpr const char* unknown_name_text =
+    "cannot be found: its name is not known (is it right, and does the network work?)";
 
 SourceError make(Kind kind, const std::string& shown, const std::string& text) { return {kind, shown + " " + text}; }
 
 // What libav reports in words only.
 const Meaning* heard_meaning(const LibavMessages& messages) {
-  static constexpr Meaning unknown_name{
-      0, Kind::refused, "cannot be found: its name is not known (is it right, and does the network work?)"};
+  static constexpr Meaning unknown_name{0, Kind::refused, unknown_name_text};
   static constexpr Meaning untrusted{0, Kind::unauthorized,
                                      "shows a certificate that is not trusted (set tls: {ca_file: …} to the one that "
                                      "signed it, or tls: {verify: false})"};
@@ -70,19 +70,70 @@ const Meaning* find_meaning(int code) {
   return nullptr;
 }
 
+// Why an answer of HTTP or RTSP with this status was given is the server's; this is what may help.
+std::string_view remedy_for(int status) {
+  switch (status) {
+    case 403:
+      return " (may this user watch it, and from this machine?)";
+    case 404:
+      return " (is the path right?)";
+    case 453:
+      return " (has it too many viewers?)";
+    case 461:
+      return " (set rtsp_transport to tcp, or to udp)";
+    case 503:
+      return " (is it starting, or has it too many viewers?)";
+    default:
+      return "";
+  }
+}
+
+Kind kind_of(int status) {
+  if (status == 401 || status == 403) return Kind::unauthorized;
+  return status == 404 ? Kind::not_found : Kind::refused;
+}
+
+// `asked`: "DESCRIBE", or empty. `status`: "401 Unauthorized".
+std::string login_problem(const std::string& asked, const std::string& status, const SourceConfig& config,
+                          const std::vector<LoginChallenge>& challenges) {
+  const std::string seen = asked.empty() ? "it answers " + status : "it answers " + asked + " with " + status;
+  if (challenges.empty()) return "asks for a login and does not say which (" + seen + ")";
+  const std::string how = challenges_text(challenges);
+  if (best_challenge(challenges) == nullptr) {
+    return "asks for a login by " + how + " (" + seen +
+           "), which campipe does not know: let it take Digest with MD5 or SHA-256, or Basic";
+  }
+  if (!login_of(config.url)) {
+    return "asks for a user name and a password (" + how + "; " + seen +
+           "), and the source gives none: " + split_address(config.url).scheme + "://USER:PASSWORD@…";
+  }
+  return "rejected the user name or the password (" + how + "; " + seen + ")";
+}
+
+// What libavformat logs of an answer of HTTP: "404 Not Found".
+std::string http_status(const LibavMessages& messages) {
+  constexpr std::string_view mark = "HTTP error ";
+  std::string status;
+  for (const LibavMessages::Line& line : messages.lines()) {  // the newest one counts
+    const auto at = line.text.find(mark);
+    if (at != std::string::npos) status = shown_line(std::string_view(line.text).substr(at + mark.size()));
+  }
+  return status;
+}
+
+}  // namespace
+
 std::string seconds_text(std::chrono::nanoseconds time) {
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
   return std::to_string(tenths / 10) + (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " s";
 }
-
-}  // namespace
 
 LibavMessages source_messages() {
   return LibavMessages([](const std::string& line) { return redact_urls(line); });
 }
 
 std::string refused_format(const LibavMessages& messages) {
-  if (!messages.has("Format not on whitelist")) return "";
+  if (!messages.has(refused_format_message)) return "";
   const std::string format = take_libav_hints().format;
   return format.empty() ? "unknown" : format;
 }
@@ -97,11 +148,50 @@ SourceError opening_error(int code, const std::string& shown, const ReadWatch& w
   if (const std::string format = refused_format(messages); !format.empty()) {
     return make(Kind::unsupported, shown, refused_format_text(format));
   }
-  if (const auto own = explain != nullptr ? explain(code) : std::nullopt) return make(own->kind, shown, own->text);
+  if (const auto own = explain != nullptr ? explain(code, messages) : std::nullopt)
+    return make(own->kind, shown, own->text);
   if (const Meaning* meaning = find_meaning(code)) return make(meaning->kind, shown, meaning->text);
   if (code == AVERROR_EOF) return make(Kind::lost, shown, "closes the connection before there is any video");
   return make(Kind::lost, shown, "cannot be opened: " + av_error_text(code));
 }
+
+SourceError rtsp_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                       const RtspDialogue& dialogue, const SourceConfig& config) {
+  const auto& failure = dialogue.failure();
+  if (failure && !watch.timed_out() && !watch.no_packets()) {
+    const std::string status = std::to_string(failure->status) + " " + failure->reason;
+    if (failure->status == 401) {
+      return make(Kind::unauthorized, shown, login_problem(failure->method, status, config, dialogue.challenges()));
+    }
+    const std::string track = failure->track ? " of its " + failure->track->text() : "";
+    return make(kind_of(failure->status), shown,
+                "answers " + failure->method + track + " with " + status + std::string(remedy_for(failure->status)));
+  }
+  // So libavformat calls whatever it does not take.
+  const std::string seen = dialogue.seen();
+  const bool vague = code == AVERROR_INVALIDDATA || code == AVERROR_EOF || code == AVERROR(EIO);
+  const bool over = watch.timed_out() || watch.no_packets();
+  if (!seen.empty() && (over ? dialogue.is_other_protocol() : vague)) return make(Kind::lost, shown, seen);
+  return opening_error(code, shown, watch, messages, nullptr);
+}
+
+SourceError http_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                       const HttpPieces& pieces, const SourceConfig& config) {
+  const std::string status = http_status(messages);
+  if (!status.empty() && !watch.timed_out()) {
+    const int number = std::atoi(status.c_str());
+    if (number == 401) return make(Kind::unauthorized, shown, login_problem("", status, config, pieces.challenges()));
+    return make(kind_of(number), shown, "answers " + status + std::string(remedy_for(number)));
+  }
+  if (code == AVERROR_INVALIDDATA && !pieces.type().empty() && !watch.timed_out() &&
+      !messages.has(refused_format_message)) {
+    return make(Kind::unsupported, shown,
+                "sends nothing that FFmpeg knows as video (Content-Type: " + shown_line(pieces.type()) + ")");
+  }
+  return opening_error(code, shown, watch, messages, nullptr);
+}
+
+SourceError unknown_name_error(const std::string& shown) { return make(Kind::refused, shown, unknown_name_text); }
 
 SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch) {
   return make(Kind::timed_out, shown,

@@ -1,8 +1,11 @@
-// What libavformat's errors mean for a live source.
+// What libavformat's errors mean for a live source. A message says what was seen (which request, of which track, with
+// which answer), and then, as a question or a proposal, what may help.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/libav_log.h"
 #include "stages/sources/read_watch.h"
@@ -10,21 +13,34 @@
 
 namespace campipe {
 
+class HttpPieces;
+class RtspDialogue;
+struct LoginChallenge;
+struct SourceConfig;
+
 // For what libav logs of a source. It is logged as ever, as messages of level debug.
 LibavMessages source_messages();
 // The container that limit_media() kept from being opened; empty: that was not what went wrong.
 std::string refused_format(const LibavMessages& messages);
+std::string seconds_text(std::chrono::nanoseconds time);  // "2.5 s"
 
 struct StreamProblem {
   SourceError::Kind kind;
   std::string text;  // behind the source's name
 };
 // What one kind of source means by an error of libav; nothing: what all mean.
-using StreamErrors = std::optional<StreamProblem> (*)(int code);
+using StreamErrors = std::optional<StreamProblem> (*)(int code, const LibavMessages& messages);
 
 // `watch` may have ended the wait. `shown`: the source for people. `explain`: may be null.
 SourceError opening_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
                           StreamErrors explain);
+// Likewise, of a source by RTSP, which has said so much in `dialogue`.
+SourceError rtsp_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                       const RtspDialogue& dialogue, const SourceConfig& config);
+// Likewise, by HTTP.
+SourceError http_error(int code, const std::string& shown, const ReadWatch& watch, const LibavMessages& messages,
+                       const HttpPieces& pieces, const SourceConfig& config);
+SourceError unknown_name_error(const std::string& shown);
 // `watch` has timed out, though there is video.
 SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch);
 // It sends its reader to the URL `target`, or names it as a part of itself.

@@ -3,6 +3,7 @@
 // master ask the registry, by the source's address.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,8 @@ struct SourceKind {
   bool live = false;
   // Whether it may come to an end of its own. Null: it ends only by failing, or when it is stopped.
   bool (*can_end)(const SourceConfig& config) = nullptr;
+  // See longest_pause(). Null: it does not wait by itself.
+  std::chrono::nanoseconds (*longest_pause)(const SourceConfig& config) = nullptr;
   bool tried_at_check = false;  // `campipe --check` opens it
   bool hides_query = false;     // people do not see the query of its URLs, which may hold secrets
   bool painted = false;         // there is nothing to decode: its frames are made here

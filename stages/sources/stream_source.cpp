@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <thread>
-
-extern "C" {
-#include <libavutil/avstring.h>
-}
 
 #include "core/c_callback.h"
 #include "core/libav_log.h"
@@ -17,11 +12,14 @@ extern "C" {
 #include "core/name_lookup.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/capture_clock.h"
+#include "stages/sources/http_input.h"
 #include "stages/sources/http_pieces.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/read_watch.h"
 #include "stages/sources/receive_limit.h"
+#include "stages/sources/refused_tracks.h"
+#include "stages/sources/rtsp_dialogue.h"
 #include "stages/sources/rtsp_units.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_config.h"
@@ -59,6 +57,7 @@ class StreamSource final : public Source {
       : config_(config), rules_(rules), shown_(shown_url(config)), watch_(interrupt) {
     const ReceiveLimit::Use use(received_);
     const SourcePeers::Use with_peers(peers_);
+    const RtspDialogue::Use in_dialogue(dialogue_);
     watch_.allow(config.read_timeout, config.read_timeout);
     watch_.end_when([this] { return strayed(); });
     resolve();
@@ -72,9 +71,14 @@ class StreamSource final : public Source {
     }
   }
 
-  ~StreamSource() override { watch_.close_within(closing_time); }
+  ~StreamSource() override {
+    watch_.close_within(closing_time);
+    const RtspDialogue::Use in_dialogue(dialogue_);
+    input_.reset();  // RTSP's good-bye needs its login, too
+  }
 
   const SourceStream& stream() const override { return streams_.description; }
+  std::string remark() const override { return remark_; }
 
   ReadResult read(AVPacket& packet) override {
     if (first_->data != nullptr) {
@@ -85,6 +89,7 @@ class StreamSource final : public Source {
     watch_.allow(config_.read_timeout - waited_, config_.read_timeout);
     const ReceiveLimit::Use use(received_);
     const SourcePeers::Use with_peers(peers_);
+    const RtspDialogue::Use in_dialogue(dialogue_);
     const auto begin = Clock::now();
     const int index = read_wanted(packet);
     waited_ += Clock::now() - begin;
@@ -103,8 +108,7 @@ class StreamSource final : public Source {
   void resolve() {
     if (can_resolve(address_.host, [this] { return watch_.ask(); })) return;
     if (watch_.interrupted()) throw interrupted_error(shown_);
-    throw SourceError(Kind::refused,
-                      shown_ + " cannot be found: its name is not known (is it right, and does the network work?)");
+    throw unknown_name_error(shown_);
   }
 
   void open_tunnel() {
@@ -132,8 +136,13 @@ class StreamSource final : public Source {
     if (is_rtsp()) received_.show_to(&units_.emplace().observer());
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     pieces_.restart();
+    dialogue_.restart({.login = login_of(config_.url),
+                       .with_audio = config_.audio == Audio::copy,
+                       .video = config_.stream,
+                       .tries_tcp = transport == RtspTransport::automatic});
     const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
     check_opening(open_input(transport), messages);
+    remark_ = leave_out(*input_, dialogue_.left_out(), shown_);
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
@@ -143,20 +152,8 @@ class StreamSource final : public Source {
     const int index = read_first();
     watch_.forget_packets();
     if (index >= 0) return;
-    if (needs_parts() && !watch_.ask()) {
-      throw SourceError(Kind::unsupported,
-                        shown_ +
-                            " is an MP4 file with its index at its end, and its server does not give parts of it "
-                            "(put the index first: ffmpeg -i … -c copy -movflags +faststart …)");
-    }
+    if (needs_parts(*input_) && !watch_.ask()) throw needs_parts_error(shown_);
     check_opening(index, messages);
-  }
-
-  // Such a file can be read only by going back.
-  [[nodiscard]] bool needs_parts() const {
-    const AVIOContext* io = input_->pb;
-    return av_match_name("mp4", input_->iformat->name) != 0 && input_->duration > 0 && io != nullptr &&
-           (io->seekable & AVIO_SEEKABLE_NORMAL) == 0;
   }
 
   void check_opening(int code, const LibavMessages& messages) {
@@ -164,12 +161,17 @@ class StreamSource final : public Source {
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
     const bool has_video = input_ && has_video_packets(*input_);
-    const SourceError error = watch_.timed_out() && has_video
-                                  ? no_beginning_error(shown_, watch_)
-                                  : opening_error(code, shown_, watch_, messages, rules_.explain);
+    const SourceError error =
+        watch_.timed_out() && has_video ? no_beginning_error(shown_, watch_) : why_not_opened(code, messages);
     watch_.forget_packets();
     input_.reset();
     throw error;
+  }
+
+  [[nodiscard]] SourceError why_not_opened(int code, const LibavMessages& messages) const {
+    if (is_rtsp()) return rtsp_error(code, shown_, watch_, messages, dialogue_, config_);
+    if (is_http()) return http_error(code, shown_, watch_, messages, pieces_, config_);
+    return opening_error(code, shown_, watch_, messages, rules_.explain);
   }
 
   int open_input(RtspTransport transport) {
@@ -258,14 +260,16 @@ class StreamSource final : public Source {
     }
   }
 
-  static bool is_hls(const AVFormatContext& input) { return std::strcmp(input.iformat->name, "hls") == 0; }
-
   // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
-  [[nodiscard]] std::string url() const { return tunnel_ ? tunnel_->url(config_.url) : config_.url; }
+  [[nodiscard]] std::string url() const {
+    if (rules_.opened_url != nullptr) return rules_.opened_url(config_);
+    return tunnel_ ? tunnel_->url_for(config_.url) : config_.url;
+  }
 
   void choose() {
     try {
-      streams_ = choose_streams(*input_, config_, shown_);
+      streams_ = choose_streams(*input_, without_left_out(config_, dialogue_.left_out()), shown_);
+      if (!streams_.remark.empty()) remark_ += (remark_.empty() ? "" : "; ") + streams_.remark;
     } catch (const Error& error) {
       throw SourceError(watch_.no_packets() ? Kind::timed_out : Kind::unsupported, error.what());
     }
@@ -280,13 +284,8 @@ class StreamSource final : public Source {
       description.frame_rate = 0;
     }
     // A file, or a playlist to which nothing is added any more: both say how long they are.
-    description.finite = is_http() && input_->duration > 0 && !is_endless_flv();
+    description.finite = is_http() && input_->duration > 0 && !is_endless_flv(*input_);
     description.in_bursts = is_hls(*input_) || description.finite;
-  }
-
-  // Its first tag names a duration whether it is live or not: only a file has a size, too.
-  [[nodiscard]] bool is_endless_flv() const {
-    return av_match_name("flv", input_->iformat->name) != 0 && avio_size(input_->pb) <= 0;
   }
 
   // Into first_. The index of the video's stream, or an error of libav.
@@ -369,6 +368,8 @@ class StreamSource final : public Source {
   ReadWatch watch_;
   std::unique_ptr<TlsTunnel> tunnel_;
   ReceiveLimit received_;
+  RtspDialogue dialogue_;
+  std::string remark_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   std::int64_t position_ = 0;  // of received_so_far(), with the newest frame
   HttpPieces pieces_{config_, shown_};

@@ -31,6 +31,8 @@ struct StreamRules {
   std::string_view protocols = {};  // what FFmpeg may open for it, separated by commas
   // Null: none. `transport`: of rtsp.
   void (*set_options)(LibavOptions& options, const SourceConfig& config, RtspTransport transport) = nullptr;
+  // What FFmpeg opens, where that is not the source's URL. Null: it is.
+  std::string (*opened_url)(const SourceConfig& config) = nullptr;
   // What an error of libav means for this kind while opening, where it means something else than for others.
   StreamErrors explain = nullptr;
   bool received_by_thread = false;  // FFmpeg receives on a thread of its own

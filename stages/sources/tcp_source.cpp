@@ -14,7 +14,7 @@ void set_options(LibavOptions& options, const SourceConfig& config, RtspTranspor
   options.set("timeout", microseconds(config.read_timeout));
 }
 
-std::optional<StreamProblem> explain(int code) {
+std::optional<StreamProblem> explain(int code, const LibavMessages& /*messages*/) {
   if (code != AVERROR_INVALIDDATA) return std::nullopt;
   return StreamProblem{SourceError::Kind::lost, "closes the connection before there is any video that FFmpeg knows"};
 }

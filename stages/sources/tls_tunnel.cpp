@@ -45,7 +45,8 @@ using Addresses = std::unique_ptr<addrinfo, AddressCloser>;
 void stop_if_over(ReadWatch& watch, const std::string& shown) {
   if (!watch.ask()) return;
   if (watch.interrupted()) throw interrupted_error(shown);
-  throw SourceError(Kind::timed_out, shown + " does not answer (is the camera on?)");
+  throw SourceError(Kind::timed_out, shown + " does not answer within " + seconds_text(watch.allowed()) +
+                                         " (read_timeout; is the camera on?)");
 }
 
 // Asks in any case: a peer that sends a byte now and then keeps no caller waiting in poll().
@@ -73,7 +74,7 @@ UniqueFd connect_to(const std::string& host, int port, ReadWatch& watch, const s
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
-    throw SourceError(Kind::refused, shown + " cannot be found: its name is not known");
+    throw unknown_name_error(shown);
   }
   const Addresses addresses(found);
   UniqueFd fd;
@@ -263,13 +264,13 @@ TlsTunnel::~TlsTunnel() = default;
 
 int TlsTunnel::port() const { return relay_->port(); }
 
-std::string TlsTunnel::url(const std::string& rtsps) const {
-  const auto begin = rtsps.find("://") + 3;
-  const auto end = std::min(rtsps.find_first_of("/?#", begin), rtsps.size());
-  const std::string authority = rtsps.substr(begin, end - begin);
+std::string TlsTunnel::url_for(const std::string& url) const {
+  const auto begin = url.find("://") + 3;
+  const auto end = std::min(url.find_first_of("/?#", begin), url.size());
+  const std::string authority = url.substr(begin, end - begin);
   const auto at = authority.rfind('@');
   const std::string user = at != std::string::npos ? authority.substr(0, at + 1) : "";
-  return "rtsp://" + user + "127.0.0.1:" + std::to_string(port()) + rtsps.substr(end);
+  return "rtsp://" + user + "127.0.0.1:" + std::to_string(port()) + url.substr(end);
 }
 
 }  // namespace campipe

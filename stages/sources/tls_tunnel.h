@@ -24,8 +24,8 @@ class TlsTunnel {
 
   // On 127.0.0.1, for one connection.
   [[nodiscard]] int port() const;
-  // What that connection is made for, to reach `rtsps`, an address with :// in it.
-  [[nodiscard]] std::string url(const std::string& rtsps) const;
+  // What FFmpeg opens in place of `url`, with the user and password of that.
+  [[nodiscard]] std::string url_for(const std::string& url) const;
 
  private:
   class Relay;

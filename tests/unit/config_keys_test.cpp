@@ -184,10 +184,17 @@ TEST_F(ConfigTest, KeysOfOtherSourcesAreRefusedOnTheCamera) {
               ElementsAre(HasSubstr("4:5: cameras.dock.rtsp_transport: is only for sources of rtsp://")));
   EXPECT_THAT(errors(with_source("srt://host:9000", "    capture: {width: 640, rate: 10}\n")),
               ElementsAre(HasSubstr("4:15: cameras.dock.capture.width: is only for capture devices (/dev/videoN),"),
-                          HasSubstr("4:27: cameras.dock.capture.rate: is only for capture devices (/dev/videoN) and "
-                                    "numbered pictures,")));
+                          HasSubstr("4:27: cameras.dock.capture.rate: is only for pictures at a URL (http(s)), capture "
+                                    "devices (/dev/videoN) and numbered pictures,")));
   // A scheme that is not known says nothing about the other keys.
   EXPECT_EQ(errors(with_source("rstp://host/s", "    rtsp_transport: tcp\n")).size(), 1U);
+}
+
+TEST_F(ConfigTest, APictureAnHourIsTheLeastRate) {
+  const std::string url = "http://10.0.0.11/snapshot.jpg";
+  EXPECT_THAT(errors(with_source(url, "    capture: {rate: 0.000278}\n")), ElementsAre());
+  EXPECT_THAT(errors(with_source(url, "    capture: {rate: 0.0002}\n")),
+              ElementsAre(HasSubstr("4:21: cameras.dock.capture.rate: expected a number from 0.000277")));
 }
 
 TEST_F(ConfigTest, ADeviceIsAskedForAWholeSize) {

@@ -83,6 +83,38 @@ TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
   EXPECT_THAT(*check_source("rtsp://user:hun/ter2@host/s"), AllOf(HasSubstr("%2F"), Not(HasSubstr("ter2"))));
 }
 
+TEST(SourceAddress, APasswordThatEndsTheHostIsRecognised) {
+  for (const char* url : {"rtsp://viewer:2024/hunter2@10.0.0.11/cam", "rtsp://viewer:1234?hunter2@127.0.0.1:554/cam",
+                          "https://viewer:12#hunter2@camera.local/live", "rtsp://ann.lee:2024/hunter2@10.0.0.11/cam",
+                          "rtsps://viewer:2024/hun@ter2@camera.local/s"}) {
+    EXPECT_THAT(check_source(url).value_or(""), AllOf(HasSubstr("'@' behind its host and port"), HasSubstr("'/' %2F"),
+                                                      Not(HasSubstr("ter2")), Not(HasSubstr("2024"))))
+        << url;
+  }
+  for (const char* url : {"rtsp://10.0.0.11:554/ann@home/cam", "rtsp://[fe80::1]:554/a@b", "http://camera/a@b",
+                          "http://localhost:8080/a@b", "http://camera.local:8080/a@b", "rtsp://ann:1234@camera/a@b",
+                          "http://camera:8080/a%40b"}) {
+    EXPECT_EQ(check_source(url), std::nullopt) << url;
+  }
+}
+
+TEST(SourceAddress, WhatSrtDoesNotTakeIsTold) {
+  for (const char* url : {"srt://10.0.0.11:9000?passphrase=0123456789", "srt://:9000?mode=listener&pbkeylen=32",
+                          "srt://10.0.0.11:9000?mode=rendezvous&passphrase=a%26b%23c%2Bd%25e+f"}) {
+    EXPECT_EQ(check_source(url), std::nullopt) << url;
+  }
+  const std::string of_size = "has 5 characters; SRT takes 10 to 79";
+  EXPECT_THAT(check_source("srt://10.0.0.11:9000?passphrase=short").value_or(""),
+              AllOf(HasSubstr(of_size), Not(HasSubstr("short"))));
+  EXPECT_THAT(check_source("srt://10.0.0.11:9000?passphrase=a%26%26%26%26&mode=caller").value_or(""),
+              HasSubstr(of_size));
+  EXPECT_THAT(check_source("srt://10.0.0.11:9000?passphrase=").value_or(""), HasSubstr("has 0 characters"));
+  EXPECT_THAT(check_source("srt://10.0.0.11:9000?passphrase=" + std::string(80, 'x')).value_or(""),
+              HasSubstr("has 80 characters"));
+  EXPECT_THAT(check_source("srt://10.0.0.11:9000?pbkeylen=128").value_or(""), HasSubstr("16, 24 or 32"));
+  EXPECT_THAT(check_source("srt://:9000?mode=server").value_or(""), HasSubstr("caller, listener or rendezvous"));
+}
+
 TEST(SourceAddress, AnAddressWithoutItsSchemeIsRecognised) {
   for (const auto& [given, meant] :
        std::vector<std::pair<std::string, std::string>>{{"10.0.0.11", "rtsp://10.0.0.11)"},

@@ -110,6 +110,37 @@ TEST_F(StreamSource, SrtWithItsPassphrase) {
   EXPECT_GE(count_packets(*source, {30, 10}).video, 30);
 }
 
+// With what a query could not hold as it is.
+TEST_F(StreamSource, SrtPassphraseWithSpecialCharacters) {
+  const int port = test::free_port(SOCK_DGRAM);
+  const Program sender({"ffmpeg", "-hide_banner", "-loglevel", "fatal", "-re", "-stream_loop", "-1", "-i",
+                        file("clip.ts"), "-c", "copy", "-f", "mpegts", "-passphrase", "a&b#c+d%e f?12",
+                        local("srt", port, "?mode=listener")});
+  const auto source = open_soon(source_of(local("srt", port, "?passphrase=a%26b%23c%2Bd%25e+f%3F12&mode=caller")));
+  expect_clip(*source);
+}
+
+TEST_F(StreamSource, SrtListens) {
+  const int port = test::free_port(SOCK_DGRAM);
+  const Program sender(this->sender({local("srt", port)}));
+  const std::string here = "srt://:" + std::to_string(port) + "?mode=listener";
+  expect_clip(*open_soon(source_of(here, seconds(10))));
+}
+
+TEST_F(StreamSource, TcpListens) {
+  const int port = test::free_port();
+  std::jthread caller([&](const std::stop_token& over) {
+    // Again where nobody listens yet.
+    while (!over.stop_requested()) Program(this->sender({local("tcp", port)})).wait();
+  });
+  {
+    const auto source = open_source(source_of("tcp://0.0.0.0:" + std::to_string(port) + "?listen=1"), never);
+    expect_clip(*source);
+    EXPECT_GE(count_packets(*source, {30, 10}).video, 30);
+  }
+  caller.request_stop();
+}
+
 std::string header_of(const std::string& request, const std::string& name) {
   const auto at = request.find("\r\n" + name + ": ");
   if (at == std::string::npos) return "";
@@ -250,9 +281,11 @@ TEST_F(StreamSource, RtpWithMpegTs) {
   const int port = test::free_port(SOCK_DGRAM);
   const Program sender({"ffmpeg", "-hide_banner", "-loglevel", "fatal", "-re", "-stream_loop", "-1", "-i",
                         file("clip.ts"), "-c", "copy", "-f", "rtp_mpegts", local("rtp", port)});
-  const auto source = open_source(source_of(local("rtp", port)), never);
-  expect_clip(*source);
-  EXPECT_GE(count_packets(*source, {30, 10}).video, 30);
+  for (const char* host : {"127.0.0.1", ""}) {
+    const auto source = open_source(source_of("rtp://" + (host + (":" + std::to_string(port)))), never);
+    expect_clip(*source);
+    EXPECT_GE(count_packets(*source, {30, 10}).video, 30) << host;
+  }
 }
 
 TEST_F(StreamSource, ChoosesAmongVideoStreams) {

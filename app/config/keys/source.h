@@ -17,11 +17,13 @@ void describe_keys(Keys& keys, Of<CaptureConfig>) {
            {.meaning = "width of the frames", .unit = "samples", .fallback = "the device's", .scope = devices});
   keys.key("height", &C::height, IntegerKey{16, 16384},
            {.meaning = "their height", .unit = "samples", .fallback = "the device's", .scope = devices});
-  keys.key("rate", &C::rate, NumberKey{0.1, 1000},
-           {.meaning = "how many it takes; of numbered pictures, too",
-            .unit = "frames a second",
-            .fallback = "the device's; 25 for numbered pictures",
-            .scope = KeyScope::rates});
+  keys.key(
+      "rate", &C::rate, NumberKey{0.000277, 1000},
+      {.meaning = "how many it takes; also of numbered pictures, and how often a single picture at a URL is fetched",
+       .unit = "frames a second",
+       .range = "1/3600 (0.00028) to 1000",
+       .fallback = "the device's; 25 for numbered pictures; 1 for a picture at a URL",
+       .scope = KeyScope::rates});
   keys.key("format", &C::format,
            ParsedKey{read_capture_format, "string", R"({"type": "string", "pattern": "^[a-z0-9_]+$"})"},
            {.meaning = "what it delivers",

@@ -1,0 +1,51 @@
+// An RTSP camera of a test: H.264 by RTP in the connection itself (TCP, interleaved), PCMU beside it where it was set
+// up, and whatever answers a test wants.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+
+std::string header_of(const std::string& request, const std::string& name);
+
+class RtspCamera {
+ public:
+  struct Rules {
+    std::string h264;         // Annex B
+    std::string more = {};    // of the description, behind the video's part: other tracks
+    std::string before = {};  // before it
+    unsigned frames = 0;      // it sends so many, and closes the connection; 0: it goes on
+    // Of a request: the status line's end ("500 Internal Server Error") with what else it is answered with, each line
+    // with its end; empty: it is obeyed.
+    std::function<std::string(const std::string& request)> refusal = {};
+  };
+  explicit RtspCamera(Rules rules);
+
+  [[nodiscard]] int port() const { return server_->port(); }
+  [[nodiscard]] int connections() const { return server_->connections(); }
+  [[nodiscard]] std::string url(const std::string& user = "") const {
+    return "rtsp://" + user + "127.0.0.1:" + std::to_string(port()) + "/s";
+  }
+  // All requests so far that begin with `method`.
+  [[nodiscard]] std::vector<std::string> requests(const std::string& method) const;
+
+ private:
+  void serve(int fd, const std::atomic<bool>& over);
+  std::string answer_to(const std::string& request, std::map<std::string, int>& channels) const;
+  void play(int fd, const std::atomic<bool>& over, std::map<std::string, int> channels);
+
+  Rules rules_;
+  std::vector<std::vector<std::string>> frames_;  // the units of each
+  mutable std::mutex mutex_;
+  std::vector<std::string> requests_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace campipe::test
