@@ -54,7 +54,7 @@ std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) con
 }
 
 void PacketClock::preview() {
-  if (!camera_.live || source_.stream().in_bursts) return;
+  if (!camera_.live || source_.stream().in_bursts || source_.asks_for_each()) return;
   source_.date_first();
   for (const ReadAhead::Entry& entry : source_.ahead()) {
     if (shows_age(entry)) return;

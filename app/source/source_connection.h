@@ -24,6 +24,7 @@ class SourceConnection {
   // Only while it is open.
   [[nodiscard]] const SourceStream& stream() const { return source_->stream(); }
   [[nodiscard]] std::string remark() const { return source_->remark(); }
+  [[nodiscard]] bool asks_for_each() const { return source_->asks_for_each(); }
   // The next packet, into `packet` (unreferenced before). Impossible times are removed; AVPacket::pos of each packet of
   // the video is its number, by which the frames decoded from it are known.
   ReadResult read(AVPacket& packet);

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/libav_options.h"
 #include "core/media_limits.h"
+#include "core/printable.h"
 
 namespace campipe {
 namespace {
@@ -109,6 +110,14 @@ int find_stream_info(AVFormatContext& input) {
 
 void require_accepted_video(const AVCodecParameters& stream, const std::string& name) {
   const std::string codec = avcodec_get_name(stream.codec_id);
+  if (stream.codec_id == AV_CODEC_ID_NONE) {
+    std::array<char, AV_FOURCC_MAX_STRING_SIZE> letters{};
+    const bool number = stream.codec_tag < 256;
+    const std::string tag =
+        number ? std::to_string(stream.codec_tag) : av_fourcc_make_string(letters.data(), stream.codec_tag);
+    throw Error("'" + name + "' has video of a codec that this FFmpeg does not know" +
+                (stream.codec_tag != 0 ? " (its container calls it '" + printable(tag) + "')" : ""));
+  }
   if (!contains(video, stream.codec_id)) {
     throw Error("'" + name + "' has video of the codec '" + codec +
                 "', which campipe does not take (docs/configuration.md lists those that it does)");

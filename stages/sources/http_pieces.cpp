@@ -26,8 +26,9 @@ constexpr std::string_view encrypted_piece_too = "crypto:";
 constexpr std::int64_t largest_picture = std::int64_t{16} << 20;  // bytes
 
 // What a server may answer that takes no range of bytes, or closes the connection over it. A user and a password are
-// not tried twice for it: some cameras count wrong ones.
-bool may_be_for_range(int code) {
+// not tried twice for it (`logs_in`): some cameras count wrong ones.
+bool may_be_for_range(int code, bool logs_in) {
+  if (code == AVERROR_HTTP_FORBIDDEN) return !logs_in;
   constexpr std::array codes{AVERROR_HTTP_BAD_REQUEST,
                              AVERROR_HTTP_OTHER_4XX,
                              AVERROR_HTTP_SERVER_ERROR,
@@ -125,7 +126,7 @@ int HttpPieces::open_in_any_way(AVFormatContext& context, AVIOContext** io, cons
       return code;
     }
     if (code == AVERROR(EIO)) redirect = hints.redirect;
-    if (code >= 0 || !redirect.empty() || !tries_without_range || !may_be_for_range(code)) {
+    if (code >= 0 || !redirect.empty() || !tries_without_range || !may_be_for_range(code, login_.has_value())) {
       // It was not for the range.
       if (code < 0 && redirect.empty() && !begun_ && !is_part(given)) without_range_ = false;
       return code;

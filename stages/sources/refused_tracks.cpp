@@ -6,6 +6,13 @@
 
 namespace campipe {
 
+RtspDialogue::Rules dialogue_rules(const SourceConfig& config, RtspTransport transport) {
+  return {.login = login_of(config.url),
+          .with_audio = config.audio == Audio::copy,
+          .video = config.stream,
+          .tries_tcp = transport == RtspTransport::automatic};
+}
+
 std::string leave_out(AVFormatContext& input, const std::vector<RtspDialogue::LeftOut>& tracks,
                       const std::string& shown) {
   std::string remark;
@@ -23,6 +30,10 @@ std::string leave_out(AVFormatContext& input, const std::vector<RtspDialogue::Le
     }
   }
   return remark;
+}
+
+std::string hung_up_text(const RtspTrack& track, const std::string& shown) {
+  return shown + " is used without its " + track.text() + ": it closes the connection at SETUP of that";
 }
 
 SourceConfig without_left_out(SourceConfig config, const std::vector<RtspDialogue::LeftOut>& tracks) {

@@ -275,6 +275,10 @@ const RtspTrack* RtspDialogue::track_of(const std::string& uri) const {
   return found;
 }
 
+const RtspTrack* RtspDialogue::unanswered_track() const {
+  return request_.method == "SETUP" && !answer_ && !deaf_ ? track_of(request_.uri) : nullptr;
+}
+
 std::string RtspDialogue::seen() const {
   if (request_.method.empty()) return "";
   const RtspTrack* track = request_.method == "SETUP" ? track_of(request_.uri) : nullptr;

@@ -88,6 +88,8 @@ class RtspDialogue {
   [[nodiscard]] const std::vector<LeftOut>& left_out() const { return left_out_; }
   // The logins that the camera offers, where it refused a request without one or with a wrong one.
   [[nodiscard]] const std::vector<LoginChallenge>& challenges() const { return challenges_; }
+  // The track whose SETUP was the last request, where that has no answer. Null: there is none.
+  [[nodiscard]] const RtspTrack* unanswered_track() const;
   // What answers is no RTSP.
   [[nodiscard]] bool is_other_protocol() const { return deaf_; }
 

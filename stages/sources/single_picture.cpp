@@ -44,9 +44,24 @@ struct ContextFreer {
   void operator()(AVFormatContext* context) const { avformat_free_context(context); }
 };
 using Context = std::unique_ptr<AVFormatContext, ContextFreer>;
-struct ParametersFreer {
-  void operator()(AVCodecParameters* parameters) const { avcodec_parameters_free(&parameters); }
-};
+
+// Pixel format, colours and the like, as libavformat finds them out of other streams. What cannot be decoded keeps what
+// is known.
+void describe(AVCodecParameters& codec, const std::string& data) {
+  const AVCodec* decoder = avcodec_find_decoder(codec.codec_id);
+  const AvCodecContext context(decoder != nullptr ? avcodec_alloc_context3(decoder) : nullptr);
+  if (context == nullptr) return;
+  context->thread_count = 1;
+  context->max_pixels = most_pixels;
+  const AvPacket packet = make_av_packet();
+  const AvFrame frame = make_av_frame();
+  if (av_new_packet(packet.get(), static_cast<int>(data.size())) < 0) throw std::bad_alloc();
+  std::copy(data.begin(), data.end(), packet->data);
+  const bool decoded = avcodec_open2(context.get(), decoder, nullptr) >= 0 &&
+                       avcodec_send_packet(context.get(), packet.get()) >= 0 &&
+                       avcodec_receive_frame(context.get(), frame.get()) >= 0;
+  if (decoded) avcodec_parameters_from_context(&codec, context.get());
+}
 
 class SinglePictures final : public Source {
  public:
@@ -65,6 +80,7 @@ class SinglePictures final : public Source {
   }
 
   const SourceStream& stream() const override { return description_; }
+  bool asks_for_each() const override { return true; }
 
   ReadResult read(AVPacket& packet) override {
     if (data_.empty()) {
@@ -102,6 +118,7 @@ class SinglePictures final : public Source {
     codec_->codec_id = AV_CODEC_ID_MJPEG;
     codec_->width = picture.width;
     codec_->height = picture.height;
+    describe(*codec_, data_);
     description_.codec = codec_.get();
     description_.time_base = arrival_base;
     description_.decoder = avcodec_get_name(codec_->codec_id);
@@ -200,7 +217,7 @@ class SinglePictures final : public Source {
   ReceiveLimit received_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   HttpPieces pieces_{config_, shown_, HttpPieces::For::pictures};
-  std::unique_ptr<AVCodecParameters, ParametersFreer> codec_;
+  AvCodecParameters codec_;
   SourceStream description_;
   std::string data_;  // the newest picture, which is not read yet; empty: none
   std::int64_t opened_ = now_ns();

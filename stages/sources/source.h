@@ -44,6 +44,8 @@ class Source {
   [[nodiscard]] virtual const SourceStream& stream() const = 0;
   // What it offers and cannot be had, for people; empty: nothing. It is logged once, not for each connection.
   [[nodiscard]] virtual std::string remark() const { return ""; }
+  // It asks for each packet when that is due: none is waiting, and whoever looks ahead waits as long as it does.
+  [[nodiscard]] virtual bool asks_for_each() const { return false; }
   // The next packet of the video stream, or of the audio stream where there is one and it is wanted, into `packet`
   // (unreferenced before). Corrupt packets have AV_PKT_FLAG_CORRUPT. Throws Error (SourceError) when reading fails.
   virtual ReadResult read(AVPacket& packet) = 0;

@@ -129,20 +129,31 @@ class StreamSource final : public Source {
     }
   }
 
+  // Without the sound, of a camera that hangs up where that is to be set up.
   void open(RtspTransport transport) {
+    try {
+      return open_once(transport);
+    } catch (const SourceError&) {
+      const RtspTrack* track = dialogue_.unanswered_track();
+      if (track == nullptr || track->media != "audio" || watch_.ask()) throw;
+      hung_up_ = hung_up_text(*track, shown_);
+      config_.audio = Audio::off;
+      if (tunnel_) open_tunnel();
+      open_once(transport);
+    }
+  }
+
+  void open_once(RtspTransport transport) {
     LibavMessages messages = source_messages();
     const LibavCapture capture(messages);
     input_.reset();
     if (is_rtsp()) received_.show_to(&units_.emplace().observer());
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     pieces_.restart();
-    dialogue_.restart({.login = login_of(config_.url),
-                       .with_audio = config_.audio == Audio::copy,
-                       .video = config_.stream,
-                       .tries_tcp = transport == RtspTransport::automatic});
+    dialogue_.restart(dialogue_rules(config_, transport));
     const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
     check_opening(open_input(transport), messages);
-    remark_ = leave_out(*input_, dialogue_.left_out(), shown_);
+    remark_ = hung_up_ + leave_out(*input_, dialogue_.left_out(), shown_);
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
@@ -369,6 +380,7 @@ class StreamSource final : public Source {
   std::unique_ptr<TlsTunnel> tunnel_;
   ReceiveLimit received_;
   RtspDialogue dialogue_;
+  std::string hung_up_;  // a remark: it has no sound therefore
   std::string remark_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   std::int64_t position_ = 0;  // of received_so_far(), with the newest frame

@@ -72,7 +72,7 @@ void RtspCamera::serve(int fd, const std::atomic<bool>& over) {
       requests_.push_back(request);
     }
     const std::string answer = answer_to(request, channels);
-    if (!send_all(fd, answer)) return;
+    if (answer.starts_with("RTSP/1.0 hangs up") || !send_all(fd, answer)) return;
     if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200")) return play(fd, over, channels);
   }
 }

@@ -23,7 +23,7 @@ class RtspCamera {
     std::string before = {};  // before it
     unsigned frames = 0;      // it sends so many, and closes the connection; 0: it goes on
     // Of a request: the status line's end ("500 Internal Server Error") with what else it is answered with, each line
-    // with its end; empty: it is obeyed.
+    // with its end; empty: it is obeyed; "hangs up": the connection is closed.
     std::function<std::string(const std::string& request)> refusal = {};
   };
   explicit RtspCamera(Rules rules);

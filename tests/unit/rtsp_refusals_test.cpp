@@ -96,6 +96,36 @@ TEST_F(RtspRefusals, AnotherTransportIsTriedFirst) {
   EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
 }
 
+TEST_F(RtspRefusals, ACameraThatHangsUpOverItsSoundIsUsedWithoutIt) {
+  RtspCamera camera({.h264 = h264(), .more = sound, .refusal = [](const std::string& request) {
+                       return is_setup(request, "audio") ? "hangs up" : "";
+                     }});
+  for (const RtspTransport transport : {RtspTransport::tcp, RtspTransport::automatic}) {
+    const auto source = open_source(config_of(camera, "", transport), never);
+    EXPECT_EQ(source->stream().audio, nullptr);
+    EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+    EXPECT_THAT(source->remark(), HasSubstr("without its audio (PCMU): it closes the connection at SETUP"));
+  }
+}
+
+// Each answer makes the one before it stale, and counts.
+TEST_F(RtspRefusals, ADigestThatGetsStale) {
+  std::atomic<int> nonce{1};
+  RtspCamera camera({.h264 = h264(), .refusal = [&](const std::string& request) -> std::string {
+                       const auto answers = read_challenges(header_of(request, "Authorization"));
+                       const std::string now = "n" + std::to_string(nonce);
+                       const bool fresh = !answers.empty() && answers[0].fields.at("nonce") == now;
+                       if (fresh) ++nonce;
+                       return fresh ? ""
+                                    : "401 Unauthorized\r\nWWW-Authenticate: Digest realm=\"cam\", nonce=\"" + now +
+                                          "\", algorithm=SHA-256, qop=\"auth\"" +
+                                          (answers.empty() ? "" : ", stale=true") + "\r\n";
+                     }});
+  const auto source = open_source(config_of(camera, "ad%40min:se%2Fcret@"), never);
+  EXPECT_EQ(count_packets(*source, {10, 0}).video, 10);
+  EXPECT_GE(nonce, 4);
+}
+
 TEST_F(RtspRefusals, WithoutItsVideoThereIsNoCamera) {
   for (const std::string status : {"461 Unsupported Transport", "500 Internal Server Error"}) {
     RtspCamera camera({.h264 = h264(), .more = sound, .refusal = [&](const std::string& request) {

@@ -48,6 +48,8 @@ TEST_F(SinglePictures, AreFetchedAtTheRate) {
     const auto source = open_source(config_of(camera, 20), never);
     EXPECT_EQ(source->stream().decoder, "mjpeg");
     EXPECT_EQ(source->stream().codec->width, 320);
+    EXPECT_EQ(source->stream().codec->format, AV_PIX_FMT_YUVJ420P);
+    EXPECT_TRUE(source->asks_for_each());
     EXPECT_FALSE(source->stream().finite);
     const AvPacket packet = make_av_packet();
     std::vector<std::int64_t> times;
