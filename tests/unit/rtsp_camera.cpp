@@ -1,5 +1,6 @@
 #include "tests/unit/rtsp_camera.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -34,11 +35,9 @@ std::string big_endian(unsigned value, int bytes) {
   return text;
 }
 
-std::string rtp(int channel, int type, bool marker, unsigned number, unsigned time, const std::string& payload) {
-  const std::string packet = std::string(1, '\x80') + static_cast<char>(type | (marker ? 128 : 0)) +
-                             big_endian(number, 2) + big_endian(time, 4) + big_endian(7, 4) + payload;
-  return "$" + std::string(1, static_cast<char>(channel)) + big_endian(static_cast<unsigned>(packet.size()), 2) +
-         packet;
+std::string rtp(int type, bool marker, unsigned number, unsigned time, const std::string& payload) {
+  return std::string(1, '\x80') + static_cast<char>(type | (marker ? 128 : 0)) + big_endian(number, 2) +
+         big_endian(time, 4) + big_endian(7, 4) + payload;
 }
 
 }  // namespace
@@ -65,19 +64,19 @@ std::vector<std::string> RtspCamera::requests(const std::string& method) const {
 }
 
 void RtspCamera::serve(int fd, const std::atomic<bool>& over) {
-  std::map<std::string, int> channels;
+  Places places;
   for (std::string request = read_request(fd); !request.empty(); request = read_request(fd)) {
     {
       const std::lock_guard lock(mutex_);
       requests_.push_back(request);
     }
-    const std::string answer = answer_to(request, channels);
+    const std::string answer = answer_to(request, places);
     if (answer.starts_with("RTSP/1.0 hangs up") || !send_all(fd, answer)) return;
-    if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200")) return play(fd, over, channels);
+    if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200")) return play(fd, over, places);
   }
 }
 
-std::string RtspCamera::answer_to(const std::string& request, std::map<std::string, int>& channels) const {
+std::string RtspCamera::answer_to(const std::string& request, Places& places) const {
   const std::string number = "CSeq: " + header_of(request, "CSeq") + "\r\n";
   if (rules_.refusal) {
     if (const std::string refusal = rules_.refusal(request); !refusal.empty()) {
@@ -95,31 +94,47 @@ std::string RtspCamera::answer_to(const std::string& request, std::map<std::stri
            rules_.more;
   } else if (request.starts_with("SETUP")) {
     const std::string transport = header_of(request, "Transport");
-    const auto at = transport.find("interleaved=");
-    if (at == std::string::npos) return "RTSP/1.0 461 Unsupported Transport\r\n" + number + "\r\n";
+    const auto channel = transport.find("interleaved=");
+    const auto port = transport.find("client_port=");
+    const bool by_udp = channel == std::string::npos && port != std::string::npos;
+    if (by_udp && !rules_.udp) return "RTSP/1.0 461 Unsupported Transport\r\n" + number + "\r\n";
     const std::string uri = request.substr(6, request.find(' ', 6) - 6);
-    channels[uri.substr(uri.rfind('/') + 1)] = std::stoi(transport.substr(at + 12));
-    more = "Session: 1\r\nTransport: " + transport + "\r\n";
+    places[uri.substr(uri.rfind('/') + 1)] = by_udp ? Place{.port = std::stoi(transport.substr(port + 12))}
+                                                    : Place{.channel = std::stoi(transport.substr(channel + 12))};
+    const std::string own = std::to_string(port_of(udp_.get()));
+    more = "Session: 1\r\nTransport: " + transport + (by_udp ? ";server_port=" + own + "-" + own : "") + "\r\n";
   }
   return "RTSP/1.0 200 OK\r\n" + number + more + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+bool RtspCamera::send_packet(int fd, const Place& place, const std::string& packet) const {
+  if (place.port == 0) {
+    return send_all(fd, "$" + std::string(1, static_cast<char>(place.channel)) +
+                            big_endian(static_cast<unsigned>(packet.size()), 2) + packet);
+  }
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(place.port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* any = static_cast<const sockaddr*>(static_cast<const void*>(&to));
+  return ::sendto(udp_.get(), packet.data(), packet.size(), 0, any, sizeof(to)) > 0;
+}
+
 // Until the client has gone, or says good-bye.
-void RtspCamera::play(int fd, const std::atomic<bool>& over, std::map<std::string, int> channels) {
+void RtspCamera::play(int fd, const std::atomic<bool>& over, Places places) {
   using std::chrono::steady_clock;
   unsigned number = 0;
   unsigned sound = 0;
   const auto begin = steady_clock::now();
   for (unsigned frame = 0; !over && (rules_.frames == 0 || frame < rules_.frames); ++frame) {
-    std::string bytes;
     const std::vector<std::string>& units = frames_[frame % frames_.size()];
-    for (std::size_t i = 0; i < units.size() && channels.contains("video"); ++i) {
-      bytes += rtp(channels["video"], 96, i + 1 == units.size(), number++, frame * (90'000 / rate), units[i]);
+    for (std::size_t i = 0; i < units.size() && places.contains("video"); ++i) {
+      const bool last = i + 1 == units.size();
+      if (!send_packet(fd, places["video"], rtp(96, last, number++, frame * (90'000 / rate), units[i]))) return;
     }
-    for (int i = 0; i < 2 && channels.contains("audio"); ++i, ++sound) {
-      bytes += rtp(channels["audio"], 0, false, sound, sound * 160, std::string(160, '\xff'));
+    for (int i = 0; i < 2 && places.contains("audio"); ++i, ++sound) {
+      if (!send_packet(fd, places["audio"], rtp(0, false, sound, sound * 160, std::string(160, '\xff')))) return;
     }
-    if (!send_all(fd, bytes)) return;
     const auto due = begin + std::chrono::milliseconds(1000 / rate) * (frame + 1);
     pollfd entry{fd, POLLIN, 0};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - steady_clock::now()).count();
@@ -139,7 +154,7 @@ void RtspCamera::play(int fd, const std::atomic<bool>& over, std::map<std::strin
       const std::lock_guard lock(mutex_);
       requests_.push_back(request);
     }
-    if (!send_all(fd, answer_to(request, channels)) || request.starts_with("TEARDOWN")) return;
+    if (!send_all(fd, answer_to(request, places)) || request.starts_with("TEARDOWN")) return;
   }
 }
 

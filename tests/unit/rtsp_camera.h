@@ -1,5 +1,5 @@
-// An RTSP camera of a test: H.264 by RTP in the connection itself (TCP, interleaved), PCMU beside it where it was set
-// up, and whatever answers a test wants.
+// An RTSP camera of a test: H.264 by RTP in the connection itself (TCP, interleaved) or by UDP, PCMU beside it where it
+// was set up, and whatever answers a test wants.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ class RtspCamera {
     std::string h264;         // Annex B
     std::string more = {};    // of the description, behind the video's part: other tracks
     std::string before = {};  // before it
+    bool udp = false;         // it takes that, too
     unsigned frames = 0;      // it sends so many, and closes the connection; 0: it goes on
     // Of a request: the status line's end ("500 Internal Server Error") with what else it is answered with, each line
     // with its end; empty: it is obeyed; "hangs up": the connection is closed.
@@ -38,13 +39,21 @@ class RtspCamera {
 
  private:
   void serve(int fd, const std::atomic<bool>& over);
-  std::string answer_to(const std::string& request, std::map<std::string, int>& channels) const;
-  void play(int fd, const std::atomic<bool>& over, std::map<std::string, int> channels);
+  // Where a track goes: a channel of the connection, or a port of UDP.
+  struct Place {
+    int channel = 0;
+    int port = 0;
+  };
+  using Places = std::map<std::string, Place>;
+  std::string answer_to(const std::string& request, Places& places) const;
+  void play(int fd, const std::atomic<bool>& over, Places places);
+  [[nodiscard]] bool send_packet(int fd, const Place& place, const std::string& packet) const;
 
   Rules rules_;
   std::vector<std::vector<std::string>> frames_;  // the units of each
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;
+  UniqueFd udp_ = bind_any(SOCK_DGRAM);
   std::unique_ptr<Server> server_;
 };
 

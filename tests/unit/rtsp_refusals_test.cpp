@@ -96,6 +96,20 @@ TEST_F(RtspRefusals, AnotherTransportIsTriedFirst) {
   EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
 }
 
+TEST_F(RtspRefusals, TheSoundIsLeftOutByUdpAsWell) {
+  for (const std::string status : {"500 Internal Server Error", "461 Unsupported Transport"}) {
+    for (const RtspTransport transport : {RtspTransport::udp, RtspTransport::automatic}) {
+      RtspCamera camera({.h264 = h264(), .more = sound, .udp = true, .refusal = [&](const std::string& request) {
+                           return is_setup(request, "audio") ? status : "";
+                         }});
+      const auto source = open_source(config_of(camera, "", transport), never);
+      EXPECT_EQ(source->stream().audio, nullptr);
+      EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+      EXPECT_THAT(source->remark(), HasSubstr("answers SETUP of that with " + status));
+    }
+  }
+}
+
 TEST_F(RtspRefusals, ACameraThatHangsUpOverItsSoundIsUsedWithoutIt) {
   RtspCamera camera({.h264 = h264(), .more = sound, .refusal = [](const std::string& request) {
                        return is_setup(request, "audio") ? "hangs up" : "";
