@@ -47,7 +47,7 @@ void RtpCaptureClock::mend(AVPacket& packet, AVRational time_base) {
   if (reference == nullptr || time == AV_NOPTS_VALUE) return;
   const std::int64_t period = av_rescale_q(rtp_period, time_base, microseconds);
   if (!last_) {
-    const double off = static_cast<double>(reference->wallclock) - static_cast<double>(utc_now_ns() / 1000);
+    const double off = static_cast<double>(reference->wallclock) - static_cast<double>(utc_now_ns()) / 1000;
     if (std::abs(off + static_cast<double>(period)) < tolerance) reference->wallclock += period;
   } else {
     // As doubles, which no time stamp makes overflow.
