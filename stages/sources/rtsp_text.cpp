@@ -1,7 +1,5 @@
 #include "stages/sources/rtsp_text.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -19,9 +17,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-bool equals(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
+char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+
+bool equals(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 struct Line {
   std::size_t begin = 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 
 #include "core/passwords.h"
@@ -179,7 +180,8 @@ SourceError http_error(int code, const std::string& shown, const ReadWatch& watc
                        const HttpPieces& pieces, const SourceConfig& config) {
   const std::string status = http_status(messages);
   if (!status.empty() && !watch.timed_out()) {
-    const int number = std::atoi(status.c_str());
+    int number = 0;  // that begins it
+    std::from_chars(status.data(), status.data() + status.size(), number);
     if (number == 401) return make(Kind::unauthorized, shown, login_problem("", status, config, pieces.challenges()));
     return make(kind_of(number), shown, "answers " + status + std::string(remedy_for(number)));
   }
