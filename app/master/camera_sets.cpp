@@ -14,8 +14,8 @@ CameraSets::CameraSets(DecodingContext& camera) : camera_(camera) {
   if (!group) return;
   numbering_.emplace(group->rate);
   if (camera.start.live) return;
-  // What goes on where a master before it was is in step, and has been moved already. One that comes before its first
-  // frame is moved to it.
+  // A member that resumes after its master's restart is in step: the master before has moved it. The group knows its
+  // set at once, so that a file that begins before its next frame is moved to it.
   moves_ = !camera.start.resume;
   if (!moves_) {
     GroupClock& clock = *camera.start.group_clock;

@@ -74,15 +74,15 @@ class GroupClock {
   }
   // A file that begins then begins with the others, and not where they are.
   [[nodiscard]] static bool begins_together(std::chrono::nanoseconds age) { return age <= begin_together; }
-  // Of a file that began at that age, when its first frame comes: by how much its times are to be moved (ns, whole
-  // sets). 0 for those that begin with the group, and where no other member has come to a set for some seconds.
+  // By how much the times of a file are moved when its first frame comes (ns, whole sets). `age`: the group's when the
+  // file began. 0 if the file begins with the group, or if no other member has come to a set for some seconds.
   std::int64_t moved(CameraId member, std::int64_t media_time, std::chrono::nanoseconds age, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
     if (begins_together(age)) return 0;
     const auto present = farthest_other(member, now, away);
     if (!present) return 0;
     const std::int64_t set = set_of(media_time);
-    return std::llround(static_cast<double>(present->set - set) * 1e9 / rate_);
+    return time_of(present->set - set).count();
   }
   // The set that a file's frame of this time is of.
   [[nodiscard]] std::int64_t set_of(std::int64_t media_time) const {
@@ -91,10 +91,8 @@ class GroupClock {
   // Of a file: by how many sets it is too far ahead of another member.
   std::int64_t ahead(CameraId member, std::int64_t set, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
-    // Members that go on where a process before was began with it, so long ago as their sets take.
-    if (!began_)
-      began_ = now - std::chrono::nanoseconds(
-                         std::llround(static_cast<double>(std::max<std::int64_t>(set, 0)) * 1e9 / rate_));
+    // A member that resumes after a restart of its process began as long ago as its sets take.
+    if (!began_) began_ = now - time_of(std::max<std::int64_t>(set, 0));
     newest_.insert_or_assign(member, Seen{set, now});
     std::int64_t slowest = set;
     for (const auto& [id, seen] : newest_) {
@@ -109,8 +107,7 @@ class GroupClock {
     const std::lock_guard lock(mutex_);
     const auto present = farthest_other(member, now, recently);
     if (!present) return std::nullopt;
-    const double sets = static_cast<double>(set - present->set);
-    return now - present->at - std::chrono::nanoseconds(std::llround(sets * 1e9 / rate_));
+    return now - present->at - time_of(set - present->set);
   }
   // So much later is in time, and no reason to be in step.
   [[nodiscard]] std::chrono::nanoseconds jitter() const { return jitter_; }
@@ -127,7 +124,10 @@ class GroupClock {
     Clock::time_point at;
   };
 
-  // Of the files but this one, those that have come to a set within so long.
+  [[nodiscard]] std::chrono::nanoseconds time_of(std::int64_t sets) const {
+    return std::chrono::nanoseconds(std::llround(static_cast<double>(sets) * 1e9 / rate_));
+  }
+  // The set that is farthest among those to which other files have come `within` that time.
   [[nodiscard]] std::optional<Seen> farthest_other(CameraId member, Clock::time_point now,
                                                    std::chrono::nanoseconds within) const {
     std::optional<Seen> farthest;

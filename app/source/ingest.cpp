@@ -243,10 +243,9 @@ void Ingest::begin_in_group() {
   if (GroupClock::begins_together(age)) catching_up_ = now + longest_catching_up;
 }
 
-// Of its group, that a packet is of.
+// The set of its group that a packet of this time belongs to.
 std::int64_t Ingest::set_of(std::int64_t time) {
-  const std::int64_t media_time = clock_.source_clock().map(time) + camera_.start.set_move;
-  return std::llround(static_cast<double>(media_time) * 1e-9 * camera_.start.config.group->rate);
+  return camera_.group->set_of(clock_.source_clock().map(time) + camera_.start.set_move);
 }
 
 // A file of a group may take longer to open than the others; or it goes on where it was when a source before died,
