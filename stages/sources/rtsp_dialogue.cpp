@@ -77,8 +77,7 @@ ssize_t RtspDialogue::send(int fd, const void* data, std::size_t size, int flags
   if (!request) return next(fd, data, size, flags);
   if (fd != fd_ || rtsp_header(text, "CSeq") == "1") {
     // A connection to another place begins anew; what was left out there says nothing of this one.
-    Rules rules = std::move(rules_);
-    restart(std::move(rules));
+    restart(std::move(rules_));
     fd_ = fd;
   }
   request_ = {request->method, request->uri, rtsp_header(text, "CSeq"), rtsp_header(text, "Transport")};
@@ -184,11 +183,9 @@ std::string RtspDialogue::heard(const std::string& answer) {
   const std::string number = rtsp_header(answer, "CSeq");
   if (!status || (!number.empty() && number != request_.number)) return answer;
   answer_ = RtspAnswer{status->code, status->reason, rtsp_header(answer, "Transport")};
-  if (status->code == 401) return heard_challenge(answer);
   if (status->code >= 300) {
-    Refusal refusal{request_.method, status->code, status->reason};
-    if (const auto instead = heard_refusal(answer, refusal)) return *instead;
-    return answer;
+    failure_ = Refusal{request_.method, status->code, status->reason};
+    return status->code == 401 ? heard_challenge(answer) : heard_refusal(answer);
   }
   is_description_ = request_.method == "DESCRIBE" && passing_ > 0 && passing_ <= longest_description;
   playing_ = playing_ || request_.method == "PLAY";
@@ -196,8 +193,6 @@ std::string RtspDialogue::heard(const std::string& answer) {
 }
 
 std::string RtspDialogue::heard_challenge(const std::string& answer) {
-  const auto status = read_status_line(answer);
-  failure_ = Refusal{request_.method, status->code, status->reason};
   challenges_.clear();
   for (const std::string& value : rtsp_headers(answer, "WWW-Authenticate")) {
     for (LoginChallenge& challenge : read_challenges(value)) challenges_.push_back(std::move(challenge));
@@ -217,13 +212,12 @@ std::string RtspDialogue::heard_challenge(const std::string& answer) {
   return changed;
 }
 
-// Nothing: as it is.
-std::optional<std::string> RtspDialogue::heard_refusal(const std::string& answer, const Refusal& refusal) {
-  failure_ = refusal;
+// A track that can be left out is set up, as the client hears it.
+std::string RtspDialogue::heard_refusal(const std::string& answer) {
   const RtspTrack* track = request_.method == "SETUP" ? track_of(request_.uri) : nullptr;
-  if (track == nullptr) return std::nullopt;
+  if (track == nullptr) return answer;
   failure_->track = *track;
-  if (!can_be_left_out(*track, refusal)) return std::nullopt;
+  if (!can_be_left_out(*track, *failure_)) return answer;
   LeftOut left;
   left.why = *failure_;
   for (const RtspTrack& other : tracks_) {

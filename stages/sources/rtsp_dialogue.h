@@ -112,7 +112,7 @@ class RtspDialogue {
   void count_passed(const char* data, std::size_t size);
   std::string heard(const std::string& answer);
   std::string heard_challenge(const std::string& answer);
-  std::optional<std::string> heard_refusal(const std::string& answer, const Refusal& refusal);
+  std::string heard_refusal(const std::string& answer);
   [[nodiscard]] bool can_be_left_out(const RtspTrack& track, const Refusal& refusal) const;
   [[nodiscard]] const RtspTrack* track_of(const std::string& uri) const;
 

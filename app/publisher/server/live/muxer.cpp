@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "app/publisher/server/live/mime.h"
@@ -69,11 +70,7 @@ bool can_hold(LiveForm form, const AudioParameters& audio) {
 }
 
 LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream, const std::optional<AudioParameters>& audio)
-    : form_(form),
-      codec_(stream.codec),
-      extradata_(stream.extradata),
-      io_(open_memory_output(written_)),
-      packet_(make_av_packet()) {
+    : form_(form), io_(open_memory_output(written_)), packet_(make_av_packet()) {
   if (const std::string why = why_no_form(form, stream.codec); !why.empty()) throw Error(why);
   if (lacks_headers(stream)) throw Error("the stream has not sent its parameter sets");
   const double rate = stream.frame_rate;
@@ -162,7 +159,9 @@ void LiveMuxer::fill_audio(const PacketView& packet) {
 }
 
 std::vector<std::uint8_t> LiveMuxer::mux(const PacketView& packet) {
-  if (is_mp4(form_) && !makes_sample(codec_, extradata_, packet.data)) return {};
+  const AVCodecParameters& codec = *context_->streams[0]->codecpar;
+  const std::span<const std::uint8_t> extradata(codec.extradata, static_cast<std::size_t>(codec.extradata_size));
+  if (is_mp4(form_) && !makes_sample(avcodec_get_name(codec.codec_id), extradata, packet.data)) return {};
   fill(packet);
   if (headers_) {
     av_check(av_bsf_send_packet(headers_.get(), packet_.get()), "dump_extra");

@@ -57,8 +57,6 @@ class LiveMuxer {
   std::vector<std::uint8_t> written(int status);
 
   LiveForm form_;
-  std::string codec_;
-  std::vector<std::uint8_t> extradata_;
   std::string mime_;
   std::vector<std::uint8_t> written_;
   std::vector<std::uint8_t> header_;
