@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <vector>
+
+#include "core/url_text.h"
 
 namespace campipe {
 namespace {
@@ -33,19 +34,9 @@ std::vector<Field> fields_of(std::string_view url) {
 
 // As a field of a query: '+' is a space, as it is for FFmpeg.
 std::string decoded(std::string_view text) {
-  const auto is_digit = [&](std::size_t at) {
-    return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])) != 0;
-  };
-  std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '%' && is_digit(at + 1) && is_digit(at + 2)) {
-      result += static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16));
-      at += 2;
-    } else {
-      result += text[at] == '+' ? ' ' : text[at];
-    }
-  }
-  return result;
+  std::string spaced(text);
+  std::ranges::replace(spaced, '+', ' ');
+  return percent_decoded(spaced);
 }
 
 template <std::size_t count>

@@ -1,7 +1,8 @@
 #include "core/unescaped_password.h"
 
-#include <algorithm>
 #include <string_view>
+
+#include "core/url_text.h"
 
 namespace campipe {
 namespace {
@@ -9,9 +10,6 @@ namespace {
 bool has_only(std::string_view text, std::string_view letters) {
   return text.find_first_not_of(letters) == std::string_view::npos;
 }
-
-// "10.0.0.11"
-bool is_number(std::string_view host) { return has_only(host, "0123456789.") && std::ranges::count(host, '.') == 3; }
 
 }  // namespace
 
@@ -29,11 +27,11 @@ bool has_unescaped_password(const std::string& url) {
   }
   const std::string_view host = authority.substr(0, colon);
   const std::string_view port = authority.substr(colon + 1);
-  if (port.empty() || !has_only(port, "0123456789") || is_number(host) || host == "localhost") return false;
+  if (port.empty() || !has_only(port, "0123456789") || is_host_in_numbers(host) || host == "localhost") return false;
   // A name with a dot is rather a host's, but where a better one follows.
   const std::string_view behind = rest.substr(rest.rfind('@') + 1);
   return host.find('.') == std::string_view::npos || behind.starts_with('[') ||
-         is_number(behind.substr(0, behind.find_first_of(":/?#")));
+         is_host_in_numbers(behind.substr(0, behind.find_first_of(":/?#")));
 }
 
 }  // namespace campipe

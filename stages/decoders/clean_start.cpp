@@ -5,6 +5,8 @@
 #include <functional>
 #include <span>
 
+#include "core/start_codes.h"
+
 namespace campipe {
 namespace {
 
@@ -32,8 +34,8 @@ void look_behind_lengths(Bytes data, std::size_t length_bytes, const Look& look)
 }
 
 void look_behind_start_codes(Bytes data, const Look& look) {
-  for (std::size_t i = 0; i + 3 < data.size(); ++i) {
-    if (data[i] == 0 && data[i + 1] == 0 && data[i + 2] == 1 && !look(data[i + 3])) return;
+  for (Bytes unit = behind_start_code(data); !unit.empty(); unit = behind_start_code(unit)) {
+    if (!look(unit.front())) return;
   }
 }
 

@@ -1,14 +1,13 @@
 #include "stages/sinks/sample_data.h"
 
 #include <algorithm>
-#include <array>
+
+#include "core/start_codes.h"
 
 namespace campipe {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
-
-constexpr std::array<std::uint8_t, 3> start_code{0, 0, 1};
 
 // Parameter sets (ITU-T H.265 table 7-1), which libavformat leaves out of samples called `hvc1`.
 bool is_parameter_set_of_hevc(std::uint8_t first) {
@@ -17,12 +16,10 @@ bool is_parameter_set_of_hevc(std::uint8_t first) {
 }
 
 bool has_unit(Bytes packet, bool hevc) {
-  for (;;) {
-    const auto found = std::ranges::search(packet, start_code);
-    packet = {found.end(), packet.end()};
-    if (packet.empty()) return false;
-    if (!hevc || !is_parameter_set_of_hevc(packet.front())) return true;
+  for (Bytes unit = behind_start_code(packet); !unit.empty(); unit = behind_start_code(unit)) {
+    if (!hevc || !is_parameter_set_of_hevc(unit.front())) return true;
   }
+  return false;
 }
 
 // AV1's units (AV1 bitstream specification, 5.3) that libavformat leaves out: temporal delimiters, redundant headers of

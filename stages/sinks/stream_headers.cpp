@@ -11,6 +11,7 @@ extern "C" {
 #include <new>
 #include <string_view>
 
+#include "core/av_parser.h"
 #include "core/ffmpeg.h"
 
 namespace campipe {
@@ -31,17 +32,10 @@ Filter extractor_of(AVCodecID codec) {
   return filter;
 }
 
-struct ParserDeleter {
-  void operator()(AVCodecParserContext* parser) const { av_parser_close(parser); }
-};
-struct ContextDeleter {
-  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
-};
-
 // By the stream's headers.
 void find_size(StreamParameters& stream, AVCodecID codec, const AVPacket& first) {
-  const std::unique_ptr<AVCodecParserContext, ParserDeleter> parser(av_parser_init(codec));
-  const std::unique_ptr<AVCodecContext, ContextDeleter> context(avcodec_alloc_context3(nullptr));
+  const AvParser parser(av_parser_init(codec));
+  const AvCodecContext context(avcodec_alloc_context3(nullptr));
   if (!parser || !context) throw std::bad_alloc();
   context->codec_id = codec;
   const std::size_t size = stream.extradata.size();

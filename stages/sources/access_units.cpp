@@ -1,7 +1,6 @@
 #include "stages/sources/access_units.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <span>
 #include <utility>
@@ -80,7 +79,7 @@ void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark) {
   if (marked_ && believes_markers()) finish();
 }
 
-// marked_ stays: what goes on behind it shows that it was wrong.
+// Leaves marked_ set: a fragment that continues the unit shows that the marker was wrong.
 void AccessUnits::finish() {
   complete_.push_back(join(std::exchange(parts_, {}), first_));
   first_ = 0;

@@ -17,7 +17,7 @@ namespace campipe {
 
 class AccessUnits {
  public:
-  // Of what comes_in_fragments(). `time_base`: of the fragments.
+  // `codec`: one for which comes_in_fragments() is true. `time_base`: the fragments'.
   AccessUnits(AVCodecID codec, AVRational time_base);
 
   // The next fragment of the stream, with data. `mark`: of the RTP packet that it came in, where that is known.

@@ -33,7 +33,7 @@ std::optional<std::int64_t> first_step(std::span<const std::int64_t> times, std:
   return step(last[0], last[1]);
 }
 
-// Of all units but the first, each once.
+// The distinct times of all units behind the first one.
 std::vector<std::int64_t> times_after_first(std::span<AVPacket* const> units) {
   std::vector<std::int64_t> times;
   for (const AVPacket* unit : units.subspan(1)) {

@@ -13,9 +13,9 @@ std::optional<std::int64_t> wall_clock(const AVPacket& packet);
 // Nothing: it is to say nothing any more. Throws std::bad_alloc.
 void set_wall_clock(AVPacket& packet, std::optional<std::int64_t> utc);
 
-// RTP counts in 32 bits. libavformat counts from the last sender report without a thought to that: when the counter has
-// begun anew since (every 13 hours at 90 kHz), and until the next report, its times are wrong by that period. Where
-// that is so with the first packet already, this machine's time of day shows it.
+// RTP timestamps have 32 bits and wrap every 13 hours at 90 kHz. libavformat counts from the last sender report and
+// ignores the wrap: from the wrap to the next report its times are wrong by that period. If the first packet is wrong
+// already, this machine's time of day shows it.
 class RtpCaptureClock {
  public:
   // For each packet of one stream, in order.

@@ -4,20 +4,14 @@
 #include <array>
 #include <optional>
 
+#include "core/start_codes.h"
+
 namespace campipe {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr std::array<std::uint8_t, 3> start_code{0, 0, 1};
-
-// Behind the next start code; empty: there is none, or nothing behind it.
-Bytes behind_start_code(Bytes data) {
-  const auto found = std::ranges::search(data, start_code);
-  return {found.end(), data.end()};
-}
-
-// Of a fragment that begins with a start code.
+// The bytes behind the start code that a fragment begins with. Empty: it begins with none, or has nothing behind it.
 Bytes first_unit(Bytes data) {
   const bool four = data.size() > 3 && data[0] == 0 && data[1] == 0 && data[2] == 0 && data[3] == 1;
   const Bytes unit = four ? data.subspan(1) : data;

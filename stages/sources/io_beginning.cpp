@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <new>
+
+#include "core/ascii_case.h"
 
 namespace campipe {
 
@@ -47,9 +48,8 @@ void put_back(AVIOContext& io, std::string_view text, std::size_t read) {
 std::string content_type(AVIOContext& io) {
   std::uint8_t* value = nullptr;
   if (av_opt_get(&io, "mime_type", AV_OPT_SEARCH_CHILDREN, &value) < 0 || value == nullptr) return "";
-  std::string type(static_cast<const char*>(static_cast<const void*>(value)));
+  std::string type = lower_case(static_cast<const char*>(static_cast<const void*>(value)));
   av_free(value);
-  for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return type;
 }
 

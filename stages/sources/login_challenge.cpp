@@ -19,6 +19,9 @@ extern "C" {
 #include <libavutil/sha512.h>
 }
 
+#include "core/ascii_case.h"
+#include "core/url_text.h"
+
 namespace campipe {
 namespace {
 
@@ -79,19 +82,13 @@ const Algorithm* find_algorithm(std::string_view name) {
   return found != algorithms.end() ? found : nullptr;
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 std::string field(const LoginChallenge& challenge, const std::string& name) {
   const auto found = challenge.fields.find(name);
   return found != challenge.fields.end() ? found->second : "";
 }
 
 bool offers(const LoginChallenge& challenge, std::string_view quality) {
-  const std::string all = lower(field(challenge, "qop"));
+  const std::string all = lower_case(field(challenge, "qop"));
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find_first_of(", \t", at), all.size());
     if (all.substr(at, end - at) == quality) return true;
@@ -156,18 +153,6 @@ class ValueReader {
   std::string_view rest_;
 };
 
-std::string unescaped(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool escape = text[at] == '%' && at + 2 < text.size() &&
-                        std::isxdigit(static_cast<unsigned char>(text[at + 1])) != 0 &&
-                        std::isxdigit(static_cast<unsigned char>(text[at + 2])) != 0;
-    result += escape ? static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16)) : text[at];
-    if (escape) at += 2;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string LoginChallenge::algorithm() const {
@@ -194,10 +179,10 @@ std::vector<LoginChallenge> read_challenges(std::string_view value) {
     if (word.empty()) {
       reader.drop();
     } else if (!reader.is_next('=')) {
-      all.push_back({lower(word), {}});
+      all.push_back({lower_case(word), {}});
     } else {
       const std::string text = reader.value();
-      if (!all.empty()) all.back().fields.emplace(lower(word), text);
+      if (!all.empty()) all.back().fields.emplace(lower_case(word), text);
     }
   }
 }
@@ -237,8 +222,8 @@ std::optional<Login> login_of(const std::string& url) {
   if (at == std::string_view::npos || at == 0) return std::nullopt;
   const std::string_view user = authority.substr(0, at);
   const auto colon = user.find(':');
-  return Login{unescaped(user.substr(0, colon)),
-               colon != std::string_view::npos ? unescaped(user.substr(colon + 1)) : std::string()};
+  return Login{percent_decoded(user.substr(0, colon)),
+               colon != std::string_view::npos ? percent_decoded(user.substr(colon + 1)) : std::string()};
 }
 
 std::string answer_digest(const LoginChallenge& challenge, const Login& login, std::string_view method,

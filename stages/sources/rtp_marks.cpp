@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/big_endian.h"
+
 namespace campipe {
 namespace {
 
@@ -11,12 +13,6 @@ constexpr std::size_t most_flows = 512;  // an RTSP connection has 256 channels
 constexpr std::size_t most_timestamps = 4096;
 // For so long, and half as long again until it looks, libavformat waits for packets that are missing (its `max_delay`).
 constexpr auto longest_sorting = std::chrono::milliseconds(500);
-
-std::uint32_t big_endian(std::span<const std::uint8_t> bytes) {
-  std::uint32_t value = 0;
-  for (const std::uint8_t byte : bytes) value = value << 8U | byte;
-  return value;
-}
 
 bool is_rtcp(std::uint8_t type) { return (type >= 192 && type <= 195) || (type >= 200 && type <= 210); }
 
@@ -47,7 +43,7 @@ void InterleavedPackets::read_length(std::span<const std::uint8_t> data) {
   left_ -= data.size();
   if (left_ > 0) return;
   packet_.channel = length_[0];
-  left_ = big_endian(std::span(length_).subspan(1));
+  left_ = get_big_endian(&length_[1], 2);
   read_ = 0;
   at_ = left_ < least_packet ? At::outside : At::body;
 }
@@ -79,8 +75,8 @@ void RtpMarks::see(Address address, std::span<const std::uint8_t, header_size> h
   if (!flows_.contains(address) && flows_.size() == most_flows) return;
   Flow& flow = flows_[address];
   if (!flow.sequence) flow.number = static_cast<int>(flows_.size());
-  const std::uint32_t timestamp = big_endian(head.subspan<4, 4>());
-  const bool in_order = is_next(flow, static_cast<std::uint16_t>(big_endian(head.subspan<2, 2>())));
+  const auto timestamp = static_cast<std::uint32_t>(get_big_endian(&head[4], 4));
+  const bool in_order = is_next(flow, static_cast<std::uint16_t>(get_big_endian(&head[2], 2)));
   const bool new_time = flow.timestamps.empty() || flow.timestamps.back() != timestamp;
   if (keeps_timestamps_ && new_time && flow.timestamps.size() < most_timestamps) flow.timestamps.push_back(timestamp);
   // What it sorts it hands out by itself only once nothing is missing any more, or that has been given up.

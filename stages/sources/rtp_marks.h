@@ -62,8 +62,8 @@ class RtpMarks final : public ReceiveObserver {
   // packets that were lost or came in another order, libavformat hands out what came earlier.
   [[nodiscard]] const std::optional<RtpMark>& newest() const { return newest_; }
 
-  // The timestamps of each flow so far, in the order in which they came, each once; nothing is kept any more. Those of
-  // flows of which packets were missing are left out.
+  // Returns the timestamps of each flow so far, each once, in the order in which they came, and keeps none from then
+  // on. Flows that lost packets are left out.
   std::vector<std::vector<std::uint32_t>> take_timestamps();
 
  private:

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/ascii_case.h"
 #include "core/printable.h"
 #include "stages/sources/login_challenge.h"
 #include "stages/sources/rtsp_dialogue.h"
@@ -16,10 +17,6 @@ std::string_view trimmed(std::string_view text) {
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
-
-char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
-
-bool equals(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 struct Line {
   std::size_t begin = 0;
@@ -36,7 +33,7 @@ Line line_at(std::string_view text, std::size_t at) {
 // The value of a line "name: value"; nothing: it is none.
 std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
   const auto colon = line.find(':');
-  if (colon == std::string_view::npos || !equals(trimmed(line.substr(0, colon)), name)) return std::nullopt;
+  if (colon == std::string_view::npos || !equal_without_case(trimmed(line.substr(0, colon)), name)) return std::nullopt;
   return trimmed(line.substr(colon + 1));
 }
 

@@ -45,6 +45,11 @@ struct ContextFreer {
 };
 using Context = std::unique_ptr<AVFormatContext, ContextFreer>;
 
+void copy(const std::string& data, AVPacket& packet) {
+  if (av_new_packet(&packet, static_cast<int>(data.size())) < 0) throw std::bad_alloc();
+  std::ranges::copy(data, packet.data);
+}
+
 // Pixel format, colours and the like, as libavformat finds them out of other streams. What cannot be decoded keeps what
 // is known.
 void describe(AVCodecParameters& codec, const std::string& data) {
@@ -55,8 +60,7 @@ void describe(AVCodecParameters& codec, const std::string& data) {
   context->max_pixels = most_pixels;
   const AvPacket packet = make_av_packet();
   const AvFrame frame = make_av_frame();
-  if (av_new_packet(packet.get(), static_cast<int>(data.size())) < 0) throw std::bad_alloc();
-  std::copy(data.begin(), data.end(), packet->data);
+  copy(data, *packet);
   const bool decoded = avcodec_open2(context.get(), decoder, nullptr) >= 0 &&
                        avcodec_send_packet(context.get(), packet.get()) >= 0 &&
                        avcodec_receive_frame(context.get(), frame.get()) >= 0;
@@ -136,8 +140,7 @@ class SinglePictures final : public Source {
   }
 
   void fill(AVPacket& packet) {
-    if (av_new_packet(&packet, static_cast<int>(data_.size())) < 0) throw std::bad_alloc();
-    std::copy(data_.begin(), data_.end(), packet.data);
+    copy(data_, packet);
     packet.pts = packet.dts = arrived_;
     packet.flags |= AV_PKT_FLAG_KEY;
   }

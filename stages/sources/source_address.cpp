@@ -1,23 +1,18 @@
 #include "stages/sources/source_address.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <string_view>
 
+#include "core/ascii_case.h"
 #include "core/unescaped_password.h"
+#include "core/url_text.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::string_view mark = "://";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 void read_port(std::string_view text, SourceAddress& address) {
   int port = 0;
@@ -26,17 +21,13 @@ void read_port(std::string_view text, SourceAddress& address) {
   if (!address.bad_port) address.port = port;
 }
 
-bool is_number(std::string_view host) {
-  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::ranges::count(host, '.') == 3;
-}
-
 }  // namespace
 
 SourceAddress split_address(const std::string& url) {
   SourceAddress address;
   const auto at = url.find(mark);
   if (at == std::string::npos) return address;
-  address.scheme = lower(std::string_view(url).substr(0, at));
+  address.scheme = lower_case(std::string_view(url).substr(0, at));
   std::string_view rest = std::string_view(url).substr(at + mark.size());
   if (const auto question = rest.find('?'); question != std::string_view::npos) {
     address.query = rest.substr(question + 1);
@@ -60,7 +51,7 @@ bool same_origin(const std::string& a, const std::string& b) {
   const SourceScheme* scheme = find_source_scheme(one.scheme);
   if (scheme == nullptr || one.scheme != other.scheme || one.bad_port || other.bad_port) return false;
   const auto port_of = [&](const SourceAddress& address) { return address.port > 0 ? address.port : scheme->port; };
-  return lower(one.host) == lower(other.host) && port_of(one) == port_of(other);
+  return lower_case(one.host) == lower_case(other.host) && port_of(one) == port_of(other);
 }
 
 std::string redirected(const std::string& url, const std::string& location) {
@@ -86,7 +77,7 @@ std::optional<std::string> likely_url(const std::string& path) {
   const std::string& host = address.host;
   const std::size_t slash = path.find('/');
   const bool more = slash != std::string::npos || address.port > 0 || path.find('@') < slash;
-  const bool number = is_number(host);
+  const bool number = is_host_in_numbers(host);
   const bool literal = path.starts_with('[') && host.find(':') != std::string::npos;
   const bool name =
       host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == std::string::npos &&

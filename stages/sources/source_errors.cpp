@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 
 #include "core/passwords.h"
 #include "stages/sources/http_pieces.h"

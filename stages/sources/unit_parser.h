@@ -1,16 +1,10 @@
 // What libavcodec's parsers find in the head of a whole frame.
 #pragma once
 
-#include <memory>
-
+#include "core/av_parser.h"
 #include "core/ffmpeg.h"
 
 namespace campipe {
-
-struct ParserCloser {
-  void operator()(AVCodecParserContext* parser) const { av_parser_close(parser); }
-};
-using AvParser = std::unique_ptr<AVCodecParserContext, ParserCloser>;
 
 // A decoder's context that knows `stream`, for a parser. Throws std::bad_alloc.
 AvCodecContext context_for_parser(const AVCodecParameters& stream);

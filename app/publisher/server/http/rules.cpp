@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "app/config/address.h"
+#include "core/ascii_case.h"
 
 namespace campipe {
 namespace {
@@ -49,19 +49,13 @@ bool has_dots(std::string_view path) {
   return false;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 struct Authority {
   std::string host;  // in lower case; IPv6 without its brackets
   std::string port;
 };
 
 Authority parse_authority(std::string_view text) {
-  const std::string all = lower(text);
+  const std::string all = lower_case(text);
   const bool in_brackets = all.starts_with('[');
   const std::size_t end = in_brackets ? all.find(']') : 0;
   const std::size_t colon = end == std::string::npos ? end : all.find(':', end);
@@ -72,7 +66,7 @@ Authority parse_authority(std::string_view text) {
 
 std::string name_of_machine() {
   std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? lower(name.data()) : std::string();
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? lower_case(name.data()) : std::string();
 }
 
 }  // namespace
@@ -110,7 +104,7 @@ std::string cookie_of(std::string_view header, std::string_view name) {
 bool is_own_host(std::string_view host, const std::string& own) {
   const std::string name = parse_authority(host).host;
   if (name == "localhost" || name.ends_with(".localhost") || is_address(name)) return true;
-  if (!own.empty() && name == lower(own)) return true;
+  if (!own.empty() && name == lower_case(own)) return true;
   const std::string machine = name_of_machine();
   return !machine.empty() && (name == machine || name == machine + ".local");
 }
@@ -118,7 +112,7 @@ bool is_own_host(std::string_view host, const std::string& own) {
 bool is_same_origin(std::string_view origin, std::string_view host) {
   const std::size_t colon = origin.find("://");
   if (colon == std::string_view::npos) return false;
-  const std::string scheme = lower(origin.substr(0, colon));
+  const std::string scheme = lower_case(origin.substr(0, colon));
   if (scheme != "http" && scheme != "https") return false;
   const std::string usual = scheme == "https" ? "443" : "80";
   Authority from = parse_authority(origin.substr(colon + 3));

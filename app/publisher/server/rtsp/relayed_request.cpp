@@ -1,13 +1,9 @@
 #include "app/publisher/server/rtsp/relayed_request.h"
 
-#include <algorithm>
+#include "core/ascii_case.h"
 
 namespace campipe {
 namespace {
-
-char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A')) : letter; }
-
-bool equal_letters(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 std::string_view trim(std::string_view text) {
   while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
@@ -58,7 +54,7 @@ std::string over_own_connection(std::string_view transports) {
     const std::string_view one = trim(transports.substr(0, comma));
     transports.remove_prefix(comma == std::string_view::npos ? transports.size() : comma + 1);
     const std::string_view profile = one.substr(0, one.find(';'));
-    const bool is_tcp = profile.size() > 4 && equal_letters(profile.substr(profile.size() - 4), "/TCP");
+    const bool is_tcp = profile.size() > 4 && equal_without_case(profile.substr(profile.size() - 4), "/TCP");
     if (is_tcp) kept += (kept.empty() ? "" : ",") + std::string(one);
   }
   return kept.empty() ? "none" : kept;
@@ -74,8 +70,8 @@ std::optional<std::string> request_for_node(std::string_view message, std::strin
   std::string text = std::string(request) + "\r\n";
   for (std::string_view line = take_line(rest); !line.empty(); line = take_line(rest)) {
     const std::string_view name = name_of(line);
-    if (equal_letters(name, "authorization")) continue;
-    if (equal_letters(name, "transport"))
+    if (equal_without_case(name, "authorization")) continue;
+    if (equal_without_case(name, "transport"))
       text += "Transport: " + over_own_connection(value_of(line)) + "\r\n";
     else
       text += std::string(line) + "\r\n";
@@ -87,7 +83,7 @@ std::string rtsp_answer(std::string_view message, int status, std::string_view r
   std::string text = "RTSP/1.0 " + std::to_string(status) + " " + std::string(reason) + "\r\n";
   take_line(message);
   for (std::string_view line = take_line(message); !line.empty(); line = take_line(message)) {
-    if (equal_letters(name_of(line), "cseq")) text += "CSeq: " + std::string(value_of(line)) + "\r\n";
+    if (equal_without_case(name_of(line), "cseq")) text += "CSeq: " + std::string(value_of(line)) + "\r\n";
   }
   return text + "\r\n";
 }

@@ -1,0 +1,25 @@
+#include "core/url_text.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace campipe {
+
+std::string percent_decoded(std::string_view text) {
+  const auto is_digit = [&](std::size_t at) {
+    return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])) != 0;
+  };
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool escape = text[at] == '%' && is_digit(at + 1) && is_digit(at + 2);
+    result += escape ? static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16)) : text[at];
+    if (escape) at += 2;
+  }
+  return result;
+}
+
+bool is_host_in_numbers(std::string_view host) {
+  return host.find_first_not_of("0123456789.") == std::string_view::npos && std::ranges::count(host, '.') == 3;
+}
+
+}  // namespace campipe
