@@ -96,16 +96,18 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
   StoredPlan next = stored;
   next.generation = 1 + std::max(stored.generation, stored.unused.empty() ? 0 : std::ranges::max(stored.unused));
   const std::string folder = keys.generation(next.generation);
-  // What an earlier attempt left there may not have been seen yet.
-  PlanWriteResult result = commit(client, {{}, {EtcdOperation::erase_prefix(folder)}}, candidacy);
+  // That generation may count already where the plan was read before the newest one was written. What an earlier
+  // attempt left there may not have been seen either.
+  const EtcdCompare as_read = is_as_read(keys, stored);
+  PlanWriteResult result = commit(client, {{as_read}, {EtcdOperation::erase_prefix(folder)}}, candidacy);
   if (result.outcome != PlanWritten::done) return result;
-  EtcdTxn batch;
+  EtcdTxn batch{{as_read}, {}};
   std::size_t bytes = 0;
   for (auto at = all.begin(); at != all.end(); ++at) {
     EtcdOperation put = EtcdOperation::put(folder + at->first, at->second);
     const std::size_t size = put.key.size() + put.value.size();
     if (batch.then.size() == most_etcd_operations || bytes + size > largest_etcd_request) {
-      result = commit(client, std::exchange(batch, {}), candidacy);
+      result = commit(client, std::exchange(batch, {{as_read}, {}}), candidacy);
       if (result.outcome != PlanWritten::done) return result;
       bytes = 0;
     }
@@ -114,7 +116,7 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
   }
   if (!batch.then.empty()) result = commit(client, std::move(batch), candidacy);
   if (result.outcome != PlanWritten::done) return result;
-  EtcdTxn valid{{is_as_read(keys, stored)}, {EtcdOperation::put(keys.plan(), write_pointer(next))}};
+  EtcdTxn valid{{as_read}, {EtcdOperation::put(keys.plan(), write_pointer(next))}};
   if (stored.generation != 0) valid.then.push_back(EtcdOperation::erase_prefix(keys.generation(stored.generation)));
   for (const std::uint64_t number : stored.unused) {
     if (valid.then.size() == most_etcd_operations) break;

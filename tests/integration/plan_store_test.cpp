@@ -146,7 +146,27 @@ TEST_F(PlanStoreTest, WhoHasNotSeenThePlanAsItIsChangesNothing) {
   EXPECT_EQ(write(before, cameras(5, "c")).outcome, PlanWritten::outdated);
   EXPECT_EQ(write(before, cameras(400, "c")).outcome, PlanWritten::outdated);
   EXPECT_THAT(read().cameras, SizeIs(4));
-  // What the failed attempt left is cleared away, and is no part of the next generation.
+  EXPECT_THAT(read().unused, IsEmpty());
+}
+
+// Else its cameras have newer fences than the plan that they are in, which nodes take for an older one from then on.
+TEST_F(PlanStoreTest, WhoHasNotSeenTheFirstPlanDoesNotWriteIntoIt) {
+  const StoredPlan none = read();
+  ASSERT_EQ(write(none, cameras(3, "a")).outcome, PlanWritten::done);
+  const StoredPlan before = read();
+  EXPECT_EQ(write(none, cameras(4, "b")).outcome, PlanWritten::outdated);
+  const StoredPlan after = read();
+  ASSERT_THAT(after.cameras, SizeIs(3));
+  for (const auto& [camera, stored] : after.cameras) {
+    EXPECT_EQ(stored.assignment.node, "a");
+    EXPECT_EQ(stored.fence, before.cameras.at(camera).fence);
+    EXPECT_LE(stored.fence.revision, after.revision);
+  }
+}
+
+TEST_F(PlanStoreTest, WhatAnAttemptLeftIsClearedAwayAndIsNoPartOfTheNextGeneration) {
+  ASSERT_EQ(write(read(), cameras(3, "a")).outcome, PlanWritten::done);
+  ASSERT_TRUE(client_->put(keys.generation(2) + "c9999", R"({"schema":1,"node":"a","epoch":1})"));
   EXPECT_THAT(read().unused, SizeIs(1));
   ASSERT_EQ(write(read(), cameras(200, "d")).outcome, PlanWritten::done);
   const StoredPlan after = read();
