@@ -279,10 +279,10 @@ TEST_F(RtspRefusals, WhatIsNoAnswerIsToldToo) {
   const Server closes([](int fd, const std::atomic<bool>&) { read_request(fd); });
   EXPECT_THAT(failure_of(source_of(local("rtsp", closes.port(), "/s"))).text,
               HasSubstr("closes the connection without an answer to OPTIONS"));
+  // Nobody waits for more of it: that would take longer than a test may.
   const Server other(answering("220 mail.example ESMTP\r\n"));
-  const Failure failure = failure_of(source_of(local("rtsp", other.port(), "/s"), seconds(20)));
+  const Failure failure = failure_of(source_of(local("rtsp", other.port(), "/s"), seconds(600)));
   EXPECT_THAT(failure.text, HasSubstr("OPTIONS"));
-  EXPECT_LT(failure.took, seconds(10));
 }
 
 // An answer may come in pieces of any size.
