@@ -18,7 +18,7 @@ struct StreamParameters {
   FrameFormat format;
   double frame_rate = 0;                // frames a second as announced; 0: unknown or variable
   std::vector<std::uint8_t> extradata;  // as AVCodecParameters.extradata
-  int rotation = 0;                     // degrees clockwise by which frames are to be turned: 0, 90, 180 or 270
+  int rotation = 0;                     // how frames are to be turned and mirrored: core/orientation.h
   friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 

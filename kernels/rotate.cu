@@ -115,12 +115,12 @@ Rows rows_of(const BasicFrameView<Byte>& view, int plane, bool upwards) {
   return {data + (size.height - 1) * stride, -stride, size.width, from_below, words};
 }
 
-void launch_quarter(const FrameView& in, const MutableFrameView& out, int degrees, GpuStream stream) {
+void launch_quarter(const FrameView& in, const MutableFrameView& out, const Turn& turn, GpuStream stream) {
   Quarters job{};
   int tiles = 0;
   for (int i = 0; i < 2; ++i) {
     Quarter& plane = job.planes[i];
-    plane = {rows_of(in, i, degrees == 90), rows_of(out, i, degrees == 270), 0, 0};
+    plane = {rows_of(in, i, (turn.angle == 90) != turn.mirrored), rows_of(out, i, turn.angle == 270), 0, 0};
     const int size = tile_bytes / (i + 1);  // in positions: columns of the input, rows of the output
     plane.first_tile = plane.out.rows.begin / size;
     plane.tiles_across = ceil_divide(plane.out.rows.end, size) - plane.first_tile;
@@ -130,25 +130,36 @@ void launch_quarter(const FrameView& in, const MutableFrameView& out, int degree
   quarter_kernel<<<static_cast<unsigned>(tiles), block, 0, stream>>>(job);
 }
 
-// --- A half turn: all the other way round ---
+// --- A half turn: all the other way round; mirrored, or upside down alone: rows or their samples are ---
 
 constexpr int vector = 16;
 
 struct Half {
   InPlane in[2];
   OutPlane out[2];
-  bool vectors;  // of the output
-  int columns;   // vectors of a row, as many in both planes: two interleaved chroma samples stand for two luma samples
+  bool vectors;      // of the output
+  bool upside_down;  // rows
+  bool reversed;     // the samples of each
+  int columns;  // vectors of a row, as many in both planes: two interleaved chroma samples stand for two luma samples
   int luma_rows;
   int rows;  // of both planes, that are made
 };
 
 template <int components>
-__device__ void turn_vector(const InPlane& in, const OutPlane& out, bool vectors, int x, int y) {
+__device__ void turn_vector(const Half& job, const InPlane& in, const OutPlane& out, int x, int y) {
   constexpr unsigned opposite = components == 1 ? 0x0123 : 0x1032;
-  const std::uint8_t* const row = row_at(in, in.height - 1 - y);
+  const std::uint8_t* const row = row_at(in, job.upside_down ? in.height - 1 - y : y);
   std::uint8_t* const to = out.data + static_cast<std::ptrdiff_t>(y) * out.stride + x;
-  if (vectors && x + vector <= out.row_bytes) {
+  const bool whole = job.vectors && x + vector <= out.row_bytes;
+  if (!job.reversed) {
+    if (whole) {
+      *reinterpret_cast<uint4*>(to) = load_anywhere(row + x);
+    } else {
+      for (int i = 0; i < vector && x + i < out.row_bytes; ++i) to[i] = row[x + i];
+    }
+    return;
+  }
+  if (whole) {
     const uint4 found = load_anywhere(row + in.row_bytes - x - vector);
     *reinterpret_cast<uint4*>(to) = {__byte_perm(found.w, 0, opposite), __byte_perm(found.z, 0, opposite),
                                      __byte_perm(found.y, 0, opposite), __byte_perm(found.x, 0, opposite)};
@@ -164,14 +175,17 @@ __global__ void __launch_bounds__(block) half_kernel(const __grid_constant__ Hal
   for (RowWalk at(job.columns); at.row < job.rows; at.advance()) {
     const int x = at.column * vector, chroma_row = at.row - job.luma_rows;
     if (chroma_row < 0)
-      turn_vector<1>(job.in[0], job.out[0], job.vectors, x, job.out[0].rows.begin + at.row);
+      turn_vector<1>(job, job.in[0], job.out[0], x, job.out[0].rows.begin + at.row);
     else
-      turn_vector<2>(job.in[1], job.out[1], job.vectors, x, job.out[1].rows.begin + chroma_row);
+      turn_vector<2>(job, job.in[1], job.out[1], x, job.out[1].rows.begin + chroma_row);
   }
 }
 
-void launch_half(const FrameView& in, const MutableFrameView& out, GpuStream stream) {
-  Half job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}, true, 0, 0, 0};
+void launch_half(const FrameView& in, const MutableFrameView& out, const Turn& turn, GpuStream stream) {
+  Half job{{plane_span(in, 0), plane_span(in, 1)}, {plane_span(out, 0), plane_span(out, 1)}};
+  job.vectors = true;
+  job.upside_down = turn.angle == 180;
+  job.reversed = (turn.angle == 180) != turn.mirrored;
   for (const OutPlane& plane : job.out) job.vectors = job.vectors && is_aligned(plane.data, plane.stride, vector);
   job.columns = ceil_divide(job.in[1].row_bytes, vector);
   job.luma_rows = job.out[0].rows.count();
@@ -182,11 +196,11 @@ void launch_half(const FrameView& in, const MutableFrameView& out, GpuStream str
 
 }  // namespace
 
-void enqueue_rotate(const FrameView& in, const MutableFrameView& out, int degrees, GpuStream stream) {
-  if (degrees == 180)
-    launch_half(in, out, stream);
+void enqueue_rotate(const FrameView& in, const MutableFrameView& out, const Turn& turn, GpuStream stream) {
+  if (turn.is_quarter())
+    launch_quarter(in, out, turn, stream);
   else
-    launch_quarter(in, out, degrees, stream);
+    launch_half(in, out, turn, stream);
   check_launch("cannot rotate");
 }
 

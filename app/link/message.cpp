@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/orientation.h"
 #include "ipc/ring_checks.h"
 
 namespace campipe::link {
@@ -146,10 +147,6 @@ void fields(Coder& code, Of& of) {
   }
 }
 
-bool is_quarter_turn(std::int32_t rotation) {
-  return rotation == 0 || rotation == 90 || rotation == 180 || rotation == 270;
-}
-
 bool is_possible(const Hello& hello) {
   const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
   return hello.end <= End::receiving && hello.name.size() <= longest_name &&
@@ -159,8 +156,8 @@ bool is_possible(const Hello& hello) {
 bool is_possible(const Shape& shape) {
   const bool rate = shape.frame_rate >= 0 && shape.frame_rate <= fastest_rate;  // which NaN is not
   return shape.number <= most_frames && campipe::is_possible(shape.expected, false) &&
-         campipe::is_possible(shape.band_source.format, false) && is_quarter_turn(shape.band_source.rotation) &&
-         is_quarter_turn(shape.rotation) && rate && shape.slot_bytes >= 1 && shape.slot_bytes <= largest_body;
+         campipe::is_possible(shape.band_source.format, false) && is_orientation(shape.band_source.rotation) &&
+         is_orientation(shape.rotation) && rate && shape.slot_bytes >= 1 && shape.slot_bytes <= largest_body;
 }
 
 bool is_possible(const Frame& frame) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/media_limits.h"
+#include "core/orientation.h"
 #include "ipc/ring_checks.h"
 #include "stages/sources/accepted_media.h"
 
@@ -131,7 +132,7 @@ bool is_possible_codec(const Stream& in) {
 }
 
 bool is_possible(const Stream& in) {
-  const bool turned = in.rotation == 0 || in.rotation == 90 || in.rotation == 180 || in.rotation == 270;
+  const bool turned = is_orientation(in.rotation);
   const bool rate = in.frame_rate >= 0 && in.frame_rate <= fastest_rate;  // which NaN is not
   const bool flags = in.in_bursts <= 1 && in.finite <= 1 && in.discontinuous <= 1 && in.has_codec <= 1;
   if (!turned || !rate || !flags || in.time_base.num <= 0 || in.time_base.den <= 0) return false;

@@ -14,6 +14,7 @@
 #include "app/control/messages/requests.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/processes.h"
+#include "core/orientation.h"
 #include "ipc/ring_checks.h"
 #include "stages/sources/source_end.h"
 
@@ -33,9 +34,7 @@ void require_rate(double rate) {
   require(rate >= 0 && rate <= highest_rate, "a ring with a frame rate that cannot be");
 }
 
-void require_rotation(int degrees) {
-  require(degrees >= 0 && degrees < 360 && degrees % 90 == 0, "a ring with a rotation that cannot be");
-}
+void require_rotation(int degrees) { require(is_orientation(degrees), "a ring with a rotation that cannot be"); }
 
 // Rings are numbered without gaps: a number that jumps would leave the successors none.
 void require_next(std::uint64_t epoch, std::uint64_t newest) {

@@ -17,6 +17,7 @@
 #include "app/control/sent_stream.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/orientation.h"
 #include "core/unique_handle.h"
 #include "stages/filters/chain.h"
 #include "stages/sources/source_kind.h"
@@ -49,7 +50,8 @@ FrameFormat shown_format(const SourceStream& stream) {
 std::string describe(const SourceStream& stream, const FrameFormat& format) {
   std::string text = fmt::format("{}, {}x{}", stream.decoder, format.width, format.height);
   if (stream.frame_rate > 0) text += fmt::format(", {:.4g} fps", stream.frame_rate);
-  if (stream.rotation != 0) text += fmt::format(", turned by {}°", stream.rotation);
+  if (turn_of(stream.rotation) != 0) text += fmt::format(", turned by {}°", turn_of(stream.rotation));
+  if (is_mirrored(stream.rotation)) text += ", mirrored";
   if (stream.audio != nullptr) text += fmt::format(", audio {}", avcodec_get_name(stream.audio->codec_id));
   return text;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+
+#include "core/orientation.h"
 
 namespace campipe {
 namespace {
@@ -26,7 +29,10 @@ FrameRows rows_of(RowRange band, const FrameFormat& format) {
 }  // namespace
 
 std::vector<FilterConfig> with_rotation(std::vector<FilterConfig> filters, int rotation) {
-  if (rotation != 0) filters.insert(filters.begin(), {"rotate", {{"angle", rotation}}});
+  if (rotation == 0) return filters;
+  FilterConfig rotate{"rotate", {{"angle", turn_of(rotation)}}};
+  if (is_mirrored(rotation)) rotate.parameters["mirror"] = 1;
+  filters.insert(filters.begin(), std::move(rotate));
   return filters;
 }
 

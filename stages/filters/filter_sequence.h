@@ -11,7 +11,7 @@
 
 namespace campipe {
 
-// `filters`, behind a turn by `rotation` (degrees clockwise: 0, 90, 180 or 270), as a source may announce one.
+// `filters`, behind a turn by `rotation` (core/orientation.h), as a source may announce one.
 std::vector<FilterConfig> with_rotation(std::vector<FilterConfig> filters, int rotation);
 
 // The CPU's filters: what rows they need holds for the GPU, too. Used by one thread.

@@ -1,4 +1,4 @@
-// rotate: turns frames clockwise, by quarters. Each sample of the output is one of the input.
+// rotate: turns frames clockwise, by quarters, and mirrors them. Each sample of the output is one of the input.
 #include <algorithm>
 #include <utility>
 
@@ -9,12 +9,17 @@
 namespace campipe {
 namespace {
 
-int angle_of(const FilterParameters& parameters) { return static_cast<int>(parameters.find("angle")->second); }
+// Turned by `angle`, then mirrored.
+Turn turn_of(const FilterParameters& parameters) {
+  const auto mirror = parameters.find("mirror");
+  return {static_cast<int>(parameters.find("angle")->second), mirror != parameters.end() && mirror->second != 0};
+}
 
-FrameFormat turned(FrameFormat format, int angle) {
+FrameFormat turned(FrameFormat format, const Turn& turn) {
+  if (turn.angle == 0 && !turn.mirrored) return format;
   constexpr std::uint8_t centre = 2;  // AVCHROMA_LOC_CENTER: between four samples of luma, whichever way it is turned
   if (format.chroma_location != centre) format.chroma_location = 0;
-  if (angle == 180) return format;
+  if (!turn.is_quarter()) return format;
   std::swap(format.width, format.height);
   if (format.sample_aspect_num != 0) std::swap(format.sample_aspect_num, format.sample_aspect_den);
   return format;
@@ -88,11 +93,16 @@ void transpose(const Plane& in, const MutablePlane& out) {
   transpose_samples<Kind>(in, out, first, end, bottom, in.height);
 }
 
+void copy_rows(const Plane& in, const MutablePlane& out) {
+  for (int y = out.rows.begin; y < out.rows.end; ++y)
+    std::memcpy(out.row(y), in.row(y), static_cast<std::size_t>(in.row_bytes()));
+}
+
 // By words: vectors of bytes are not reversed in fewer steps where there is only SSE2.
 template <typename Kind>
-void turn_half(const Plane& in, const MutablePlane& out) {
+void reverse_rows(const Plane& in, const MutablePlane& out) {
   for (int y = out.rows.begin; y < out.rows.end; ++y) {
-    const std::uint8_t* from = in.row(in.height - 1 - y) + in.row_bytes();
+    const std::uint8_t* from = in.row(y) + in.row_bytes();
     std::uint8_t* to = out.row(y);
     std::uint64_t word = 0;
     int left = in.row_bytes();
@@ -105,60 +115,63 @@ void turn_half(const Plane& in, const MutablePlane& out) {
   }
 }
 
+// A frame that is mirrored behind a quarter turn has rows that become columns from the other end.
 template <typename Kind>
-void turn(const Plane& in, const MutablePlane& out, int angle) {
-  if (angle == 180)
-    turn_half<Kind>(in, out);
-  else if (angle == 90)
-    transpose<Kind>(upside_down(in), out);
-  else
-    transpose<Kind>(in, upside_down(out));
+void apply(const Turn& turn, const Plane& in, const MutablePlane& out) {
+  if (turn.is_quarter()) {
+    const bool from_below = (turn.angle == 90) != turn.mirrored;
+    return transpose<Kind>(from_below ? upside_down(in) : in, turn.angle == 270 ? upside_down(out) : out);
+  }
+  const Plane from = turn.angle == 180 ? upside_down(in) : in;
+  (turn.angle == 180) != turn.mirrored ? reverse_rows<Kind>(from, out) : copy_rows(from, out);
 }
 
 class Rotate : public Filter {
  public:
-  explicit Rotate(const FilterParameters& parameters) : angle_(angle_of(parameters)) {}
+  explicit Rotate(const FilterParameters& parameters) : turn_(turn_of(parameters)) {}
 
   FrameFormat configure(const FrameFormat& in) override {
     heights_ = {plane_size(in, 0).height, plane_size(in, 1).height};
-    return turned(in, angle_);
+    return turned(in, turn_);
   }
 
   [[nodiscard]] RowRange needs(int plane, RowRange rows) const override {
-    return angle_ == 180 ? opposite(rows, heights_[plane == 0 ? 0 : 1]) : all_rows;
+    if (turn_.is_quarter()) return all_rows;
+    return turn_.angle == 180 ? opposite(rows, heights_[plane == 0 ? 0 : 1]) : rows;
   }
 
   void process(const FrameView& in, const MutableFrameView& out) override {
     for (int i = 0; i < plane_count(in.format.pixels); ++i) {
       const Plane from = plane_of(in, i);
-      (from.channels == 2 ? turn<Pair> : turn<Single>)(from, plane_of(out, i), angle_);
+      (from.channels == 2 ? apply<Pair> : apply<Single>)(turn_, from, plane_of(out, i));
     }
   }
 
  private:
-  int angle_;
+  Turn turn_;
   std::array<int, 2> heights_{};  // of the input's luma and chroma
 };
 
 class GpuRotate : public GpuFilter {
  public:
-  explicit GpuRotate(const FilterParameters& parameters) : angle_(angle_of(parameters)) {}
+  explicit GpuRotate(const FilterParameters& parameters) : turn_(turn_of(parameters)) {}
 
-  FrameFormat configure(const FrameFormat& in) override { return turned(in, angle_); }
+  FrameFormat configure(const FrameFormat& in) override { return turned(in, turn_); }
   void enqueue(const FrameView& in, const MutableFrameView& out, GpuStream stream) override {
-    enqueue_rotate(in, out, angle_, stream);
+    enqueue_rotate(in, out, turn_, stream);
   }
 
  private:
-  int angle_;
+  Turn turn_;
 };
 
 constexpr std::array parameters{
-    ParameterInfo{"angle", 90, 270, std::nullopt, true, "degrees", "how far it is turned, clockwise", 90},
+    ParameterInfo{"angle", 0, 270, std::nullopt, true, "degrees", "how far it is turned, clockwise", 90},
+    ParameterInfo{"mirror", 0, 1, 0, true, "", "1: left and right change places, behind the turn"},
 };
 
 const FilterRegistration registration{
-    {"rotate", "turns the frame by quarters", parameters,
+    {"rotate", "turns the frame by quarters, and mirrors it", parameters,
      [](const FilterParameters& given) -> std::unique_ptr<Filter> { return std::make_unique<Rotate>(given); },
      gpu_path<GpuRotate>()}};
 

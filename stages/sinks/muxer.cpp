@@ -10,6 +10,7 @@
 
 #include "core/libav_options.h"
 #include "core/log.h"
+#include "core/orientation.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
 #include "stages/sinks/rotation.h"
@@ -142,7 +143,7 @@ void Muxer::begin_fragment() {
   }
   add_track(*context_, container_, parameters_);
   if (audio_) add_audio_track(*context_, audio_->parameters());
-  const bool turned = parameters_.rotation != 0;
+  const bool turned = turn_of(parameters_.rotation) != 0;
   write_header(*context_, container_, fragments_, turned);
   header_ = std::exchange(written_, {});
   if (turned && container_ == Container::mkv) make_plane(header_);

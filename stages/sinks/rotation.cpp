@@ -9,17 +9,22 @@ extern "C" {
 #include <array>
 #include <new>
 
+#include "core/orientation.h"
+
 namespace campipe {
 
-void set_rotation(AVStream& track, int clockwise) {
-  if (clockwise == 0) return;
+void set_rotation(AVStream& track, int orientation) {
+  if (orientation == 0) return;
   constexpr std::size_t size = 9 * sizeof(std::int32_t);
   std::uint8_t* matrix = av_stream_new_side_data(&track, AV_PKT_DATA_DISPLAYMATRIX, size);
   if (matrix == nullptr) throw std::bad_alloc();
-  av_display_rotation_set(static_cast<std::int32_t*>(static_cast<void*>(matrix)), clockwise);
+  auto* numbers = static_cast<std::int32_t*>(static_cast<void*>(matrix));
+  av_display_rotation_set(numbers, turn_of(orientation));
+  if (is_mirrored(orientation)) av_display_matrix_flip(numbers, 1, 0);
 }
 
-void set_spherical_rotation(AVStream& track, int clockwise) {
+void set_spherical_rotation(AVStream& track, int orientation) {
+  const int clockwise = turn_of(orientation);
   if (clockwise == 0) return;
   std::size_t size = 0;
   AVSphericalMapping* mapping = av_spherical_alloc(&size);

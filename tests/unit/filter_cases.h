@@ -72,7 +72,13 @@ inline std::vector<FilterParameters> filter_cases(std::string_view name, const F
     return {{{"sensitivity", 50}, {"x", 0}, {"y", 0}, {"width", 100}, {"height", 100}},
             {{"sensitivity", 100}, {"x", 30}, {"y", 99}, {"width", 12.5}, {"height", 50}}};
   if (name == "deinterlace") return {{{"field", 0}}, {{"field", 1}}};
-  if (name == "rotate") return {{{"angle", 90}}, {{"angle", 180}}, {{"angle", 270}}};
+  if (name == "rotate") {
+    std::vector<FilterParameters> cases;
+    for (const double angle : {90, 180, 270, 0}) {
+      for (const double mirror : {0, 1}) cases.push_back({{"angle", angle}, {"mirror", mirror}});
+    }
+    return cases;
+  }
   return {};
 }
 

@@ -10,8 +10,8 @@
 namespace campipe {
 namespace {
 
-Picture rotated(const Picture& in, int angle) {
-  const auto filter = known_filter("rotate").create({{"angle", angle}});
+Picture rotated(const Picture& in, int angle, bool mirror = false) {
+  const auto filter = known_filter("rotate").create({{"angle", angle}, {"mirror", mirror ? 1 : 0}});
   Picture out(filter->configure(in.view.format));
   filter->process(as_const(in.view), out.view);
   return out;
@@ -46,6 +46,25 @@ TEST(Rotate, IsOpenCvs) {
       for (int plane = 0; plane < plane_count(in.view.format.pixels); ++plane) {
         cv::Mat expected;
         cv::rotate(as_mat(in, plane), expected, code);
+        const cv::Mat got = as_mat(out, plane);
+        ASSERT_EQ(got.size(), expected.size());
+        EXPECT_EQ(cv::norm(got, expected, cv::NORM_L1), 0) << "plane " << plane << " by " << angle;
+      }
+    }
+  });
+}
+
+TEST(Rotate, MirrorsBehindTheTurnAsOpenCvDoes) {
+  constexpr std::array<std::pair<int, int>, 4> angles{
+      {{0, -1}, {90, cv::ROTATE_90_CLOCKWISE}, {180, cv::ROTATE_180}, {270, cv::ROTATE_90_COUNTERCLOCKWISE}}};
+  for_pictures([&](Picture& in) {
+    for (const auto& [angle, code] : angles) {
+      const Picture out = rotated(in, angle, true);
+      for (int plane = 0; plane < plane_count(in.view.format.pixels); ++plane) {
+        cv::Mat turned = as_mat(in, plane);
+        if (code >= 0) cv::rotate(as_mat(in, plane), turned, code);
+        cv::Mat expected;
+        cv::flip(turned, expected, 1);
         const cv::Mat got = as_mat(out, plane);
         ASSERT_EQ(got.size(), expected.size());
         EXPECT_EQ(cv::norm(got, expected, cv::NORM_L1), 0) << "plane " << plane << " by " << angle;

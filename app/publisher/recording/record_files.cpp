@@ -5,6 +5,7 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/orientation.h"
 #include "ipc/record_state.h"
 #include "stages/sinks/stream_headers.h"
 
@@ -150,6 +151,7 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
   headless_ = 0;
   start();
   changes_.check(stream);
+  warn_of_mirrored(stream);
   RecordFile file;
   file.stream = stream;
   file.begin = first.times.pts;
@@ -174,6 +176,15 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
   announced_ = false;
   if (!pause_.is_on()) announce();
   return true;
+}
+
+void RecordFiles::warn_of_mirrored(const StreamParameters& stream) {
+  const bool can_say = !is_mirrored(stream.rotation) || config_.record->path.ends_with(".mp4");
+  if (can_say || std::exchange(reported_mirrored_, true)) return;
+  spdlog::warn(
+      "{}: its frames are to be shown mirrored, which Matroska (.mkv) cannot say: record to .mp4, or have it encoded "
+      "(encode: {{codec: h264}})",
+      config_.name);
 }
 
 // Without the audio, where the container refuses it after all.

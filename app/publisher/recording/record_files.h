@@ -66,6 +66,7 @@ class RecordFiles {
 
  private:
   bool begin(const PacketView& first, const StreamParameters& stream);
+  void warn_of_mirrored(const StreamParameters& stream);
   std::unique_ptr<Recorder> create(const PathBelow& path, const StreamParameters& stream, RecordFile& file);
   std::optional<AudioParameters> audio_track(const std::string& path);
   void resume_left(const PacketView& packet, const StreamParameters& stream);
@@ -93,6 +94,7 @@ class RecordFiles {
   std::string newest_path_;
   ChangeLimit changes_;
   bool reported_audio_ = false;
+  bool reported_mirrored_ = false;
   unsigned headless_ = 0;  // key frames in a row without the headers of their stream
 };
 
