@@ -4,11 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/big_endian.h"
 #include "core/error.h"
 #include "core/unique_handle.h"
 #include "stages/sinks/file_duration.h"
@@ -18,6 +23,30 @@ namespace campipe {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t longest_header = 1 << 16;  // bytes
+
+// Nothing but what a Muxer begins a file with, or a part of that.
+bool is_header_of_mp4(std::span<const std::uint8_t> bytes) {
+  for (bool first = true; !bytes.empty(); first = false) {
+    if (bytes.size() < 8) return !first;
+    const std::string_view type(static_cast<const char*>(static_cast<const void*>(&bytes[4])), 4);
+    if (type != "ftyp" && type != "moov" && type != "free") return false;
+    const std::uint64_t size = get_big_endian(bytes.data(), 4);
+    if (size < 8) return false;
+    bytes = bytes.subspan(std::min<std::uint64_t>(size, bytes.size()));
+  }
+  return true;
+}
+
+// What only looks like a cluster makes no file disappear.
+bool is_header_of_matroska(std::span<const std::uint8_t> bytes) {
+  constexpr std::array<std::uint8_t, 4> beginning{0x1a, 0x45, 0xdf, 0xa3};
+  constexpr std::array<std::uint8_t, 4> cluster{0x1f, 0x43, 0xb6, 0x75};
+  const std::size_t size = std::min(bytes.size(), beginning.size());
+  return std::ranges::equal(bytes.first(size), std::span(beginning).first(size)) &&
+         std::ranges::search(bytes, cluster).empty();
+}
 
 RecordFileError record_error(const std::string& what, int code) {
   return RecordFileError(file_error(what, code).what());
@@ -63,7 +92,6 @@ UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 
 
 // Where the file has room for it: only its header is written, in its place.
 void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t duration) {
-  constexpr std::size_t longest_header = 1 << 16;
   std::vector<std::uint8_t> head(longest_header);
   const ssize_t read = ::pread(fd.get(), head.data(), head.size(), 0);
   if (read < 0) throw record_error("cannot read " + path, errno);
@@ -222,6 +250,17 @@ PathBelow unused_name(const PathBelow& path) {
 
 void write_duration(const PathBelow& path, std::int64_t duration) {
   store_duration(open_existing(path, 0), path.whole(), duration);
+}
+
+bool may_hold_frames(const PathBelow& path) {
+  const UniqueFd fd = open_below(path, O_RDONLY);
+  struct stat status {};
+  const auto container = container_of(path.name.native());
+  if (!fd || !container || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return true;
+  if (status.st_size > static_cast<off_t>(longest_header)) return true;
+  std::vector<std::uint8_t> head(static_cast<std::size_t>(status.st_size));
+  return ::pread(fd.get(), head.data(), head.size(), 0) != status.st_size ||
+         !(*container == Container::mp4 ? is_header_of_mp4(head) : is_header_of_matroska(head));
 }
 
 void remove_recording(const PathBelow& path) {

@@ -89,6 +89,10 @@ PathBelow unused_name(const PathBelow& path);
 // Recorder::finish() for the file at `path` that another process left.
 void write_duration(const PathBelow& path, std::int64_t duration);
 
+// False: the file that a process left at `path` has no more than what files begin with. True also where that is not
+// known.
+bool may_hold_frames(const PathBelow& path);
+
 // Deletes what is at `path`, if there is something. Throws RecordFileError.
 void remove_recording(const PathBelow& path);
 

@@ -5,11 +5,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "core/utc_text.h"
+#include "stages/sinks/recorder.h"
+#include "tests/unit/encoded_clip.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
@@ -189,6 +192,37 @@ TEST(RecordIndex, OfADeadPredecessorsFileEachEventIsWrittenOnce) {
                 (std::vector<std::string>{"begin old.mp4", "end old.mp4", "begin left.mp4", "end left.mp4"}));
       EXPECT_EQ(RecordIndex(path).files().size(), 1U);
     }
+  }
+}
+
+// What a whole rig was recording when it was killed.
+TEST(RecordIndex, AFileThatWasLeftWithoutAFrameIsDeletedAndNotListed) {
+  for (const std::string ending : {".mp4", ".mkv"}) {
+    SCOPED_TRACE(ending);
+    const test::TemporaryFolder folder;
+    const auto path = folder.path() / "dock.index.jsonl";
+    const test::Clip clip = test::encode(Latency::low, test::steady(10));
+    Recorder::create({folder.path(), "empty" + ending}, clip.parameters);
+    const auto recorder = Recorder::create({folder.path(), "full" + ending}, clip.parameters);
+    for (const test::Packet& packet : clip.packets) recorder->write(packet.view());
+    recorder->flush();
+    std::ofstream(folder.path() / ("nothing" + ending)).close();
+    std::ofstream(folder.path() / ("foreign" + ending)) << "12345";
+    {
+      RecordIndex before(path);
+      for (const std::string name : {"empty", "full", "nothing", "foreign"})
+        before.begin({folder.path() / (name + ending), 1'795'256'130 * second, false});
+    }
+    RecordIndex index(path);
+    EXPECT_EQ(index.files().size(), 2U);
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / ("empty" + ending)));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / ("nothing" + ending)));
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / ("full" + ending)));
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / ("foreign" + ending))) << "it is none of ours";
+    index.write_pending();
+    const auto events = events_of(path);
+    EXPECT_EQ(std::ranges::count(events, "deleted empty" + ending), 1);
+    EXPECT_EQ(std::ranges::count(events, "deleted nothing" + ending), 1);
   }
 }
 

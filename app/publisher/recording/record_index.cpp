@@ -20,6 +20,7 @@
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/utc_text.h"
+#include "stages/sinks/recorder.h"
 
 namespace campipe {
 namespace {
@@ -220,6 +221,7 @@ void RecordIndex::read(const std::string& text) {
 void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   struct stat status {};
   if (!status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
+  if (!may_hold_frames(below(name)) && remove_below(below(name))) return deleted(folder() / name, "empty");
   Closed ended{lines_, file.start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
   ended.end = std::max(ended.time.written, ended.start);
   files_[name] = ended;

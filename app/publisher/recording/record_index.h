@@ -8,7 +8,8 @@
 //   {"event": "deleted", "file": …, "time": …, "reason": "age", "size", "space", "missing" or "empty"}
 // Start and end are those of the frames, by the clock that "clock" names; "written" is this machine's. A reason is
 // "segment", "stream changed", "motion over", "stopped", "error", or "interrupted": a killed process left it open, and
-// this was found when the index was read next (then without "packets"). "empty": nothing came into it. When most
+// this was found when the index was read next (then without "packets"). "empty": nothing came into it, which may be
+// found then, too. When most
 // lines are of deleted files, the index is replaced by one without them.
 //
 // Other accounts may write into the folder (see core/files_below.h): an index that is no regular file is neither read
