@@ -11,8 +11,10 @@ extern "C" {
 #include <new>
 #include <string_view>
 
-#include "core/av_parser.h"
 #include "core/ffmpeg.h"
+#include "core/start_codes.h"
+#include "stages/sinks/frame_size.h"
+#include "stages/sinks/parameter_sets.h"
 
 namespace campipe {
 namespace {
@@ -30,26 +32,6 @@ Filter extractor_of(AVCodecID codec) {
   filter->par_in->codec_id = codec;
   av_check(av_bsf_init(filter.get()), "extract_extradata");
   return filter;
-}
-
-// By the stream's headers.
-void find_size(StreamParameters& stream, AVCodecID codec, const AVPacket& first) {
-  const AvParser parser(av_parser_init(codec));
-  const AvCodecContext context(avcodec_alloc_context3(nullptr));
-  if (!parser || !context) throw std::bad_alloc();
-  context->codec_id = codec;
-  const std::size_t size = stream.extradata.size();
-  context->extradata = static_cast<std::uint8_t*>(av_mallocz(size + AV_INPUT_BUFFER_PADDING_SIZE));
-  if (context->extradata == nullptr) throw std::bad_alloc();
-  std::ranges::copy(stream.extradata, context->extradata);
-  context->extradata_size = static_cast<int>(size);
-  parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
-  std::uint8_t* frame = nullptr;
-  int frame_size = 0;
-  av_parser_parse2(parser.get(), context.get(), &frame, &frame_size, first.data, first.size, AV_NOPTS_VALUE,
-                   AV_NOPTS_VALUE, 0);
-  stream.format.width = std::max(parser->width, 0);
-  stream.format.height = std::max(parser->height, 0);
 }
 
 AvPacket copy_of(std::span<const std::uint8_t> data) {
@@ -96,10 +78,9 @@ bool tells_headers(const AVCodecParameters& codec) {
   constexpr unsigned h264_set = 7;
   constexpr unsigned hevc_set = 33;
   constexpr std::ptrdiff_t shortest_set = 5;
-  constexpr std::array<std::uint8_t, 3> start{0, 0, 1};
-  for (auto rest = std::ranges::search(bytes, start); !rest.empty();) {
+  for (auto rest = std::ranges::search(bytes, start_code); !rest.empty();) {
     const std::span<const std::uint8_t> unit(rest.end(), bytes.end());
-    rest = std::ranges::search(unit, start);
+    rest = std::ranges::search(unit, start_code);
     if (rest.begin() - unit.begin() < shortest_set) continue;
     const unsigned type = is_h264 ? unit[0] & 31U : (unit[0] >> 1U) & 63U;
     if (type == (is_h264 ? h264_set : hevc_set)) return true;
@@ -111,18 +92,32 @@ bool lacks_headers(const StreamParameters& stream) {
   return (stream.codec == "h264" || stream.codec == "hevc") && (stream.extradata.empty() || stream.format.width <= 0);
 }
 
-StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first) {
-  if (!lacks_headers(stream) || first.empty()) return stream;
-  const AVCodecID codec = avcodec_descriptor_get_by_name(stream.codec.c_str())->id;
-  const AvPacket packet = copy_of(first);
-  if (stream.format.width <= 0) find_size(stream, codec, *packet);
-  if (!stream.extradata.empty()) return stream;
+std::vector<std::uint8_t> headers_in(AVCodecID codec, std::span<const std::uint8_t> packet) {
+  if (packet.empty()) return {};
+  const AvPacket copy = copy_of(packet);
   const Filter filter = extractor_of(codec);
-  av_check(av_bsf_send_packet(filter.get(), packet.get()), "extract_extradata");
-  if (av_bsf_receive_packet(filter.get(), packet.get()) < 0) return stream;  // damaged
+  av_check(av_bsf_send_packet(filter.get(), copy.get()), "extract_extradata");
+  if (av_bsf_receive_packet(filter.get(), copy.get()) < 0) return {};  // damaged
   std::size_t size = 0;
-  const std::uint8_t* found = av_packet_get_side_data(packet.get(), AV_PKT_DATA_NEW_EXTRADATA, &size);
-  if (found != nullptr) stream.extradata.assign(found, found + size);
+  const std::uint8_t* found = av_packet_get_side_data(copy.get(), AV_PKT_DATA_NEW_EXTRADATA, &size);
+  if (found == nullptr) return {};
+  return {found, found + size};
+}
+
+StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first) {
+  const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(stream.codec.c_str());
+  if (first.empty() || codec == nullptr || !ParameterSets::has(codec->id)) return stream;
+  const ParameterSets announced(codec->id, stream.extradata);
+  ParameterSets sets = announced;
+  sets.take(first);
+  const bool is_news = sets != announced && sets.complete();
+  if (!is_news && !lacks_headers(stream)) return stream;
+  const std::vector<std::uint8_t> extradata = is_news ? sets.extradata() : stream.extradata;
+  const auto format = format_in(codec->id, extradata, first);
+  if (!format) return stream;
+  stream.extradata = extradata;
+  stream.format.width = format->width;
+  stream.format.height = format->height;
   return stream;
 }
 

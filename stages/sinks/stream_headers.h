@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/ffmpeg.h"
 #include "core/packet.h"
@@ -14,7 +15,11 @@ namespace campipe {
 // Whether a source's extradata holds what it has to; some cameras announce what is none.
 bool tells_headers(const AVCodecParameters& codec);
 
-// `stream` as it is, or with what its `first` packet, a key frame, holds: extradata, and the size of its frames.
+// What a key frame's packet holds of the stream's headers, divided by start codes (or AV1's units). Empty: nothing.
+std::vector<std::uint8_t> headers_in(AVCodecID codec, std::span<const std::uint8_t> packet);
+
+// `stream` as it is, or with what its `first` packet, a key frame, holds: extradata, and the size of its frames. What
+// the packet holds counts: what was announced may be of another stream.
 StreamParameters with_headers(StreamParameters stream, std::span<const std::uint8_t> first);
 // True for codecs whose files cannot be written without what this stream lacks.
 bool lacks_headers(const StreamParameters& stream);
