@@ -22,7 +22,10 @@ struct SourceStream {
   bool finite = false;  // live, but it has an end, behind which there is nothing to come back for
   // Its container has no single clock: times may begin anew in the midst of it (MPEG-TS).
   bool discontinuous = false;
-  int rotation = 0;  // degrees clockwise by which frames must be turned to be upright: 0, 90, 180 or 270
+  int rotation = 0;  // how frames must be turned and mirrored to be shown right: core/orientation.h
+  // Frames that are not to be shown have to be decoded for those that are (an edit list cuts in the midst of a group of
+  // pictures): as it comes it cannot be passed on.
+  bool hides_references = false;
   const AVCodecParameters* audio = nullptr;  // owned by the source; null: no audio, or not wanted
   AVRational audio_time_base{1, 90000};
 };

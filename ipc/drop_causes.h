@@ -28,6 +28,7 @@ enum class DropCause : std::uint8_t {
   set_incomplete,
   out_of_step,
   shed,
+  undecodable,
   rate,
   unwatched,
 };
@@ -56,6 +57,7 @@ inline constexpr std::array drop_cause_table{
     DropCauseInfo{DropCause::set_incomplete, "set_incomplete"},  // its set lacks a frame, and `on_missing` is `drop`
     DropCauseInfo{DropCause::out_of_step, "out_of_step"},        // its time is too far from that of its group
     DropCauseInfo{DropCause::shed, "shed"},                      // it gave way to cameras of a higher `priority`
+    DropCauseInfo{DropCause::undecodable, "undecodable"},        // of a copy: what it refers to was never passed on
     DropCauseInfo{DropCause::rate, "rate", true},                // the output takes fewer frames a second (`rate`)
     DropCauseInfo{DropCause::unwatched, "unwatched", true},      // encoded only while it has viewers
 };

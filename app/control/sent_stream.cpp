@@ -1,5 +1,6 @@
 #include "app/control/sent_stream.h"
 #include "app/config/camera_config.h"
+#include "core/orientation.h"
 
 #include <fmt/format.h>
 
@@ -29,17 +30,20 @@ SentStream sent_stream(const SourceStream& stream, const AVPacket* first) {
   const char* pixels = av_get_pix_fmt_name(static_cast<AVPixelFormat>(stream.codec->format));
   // As in AVI and in raw streams, where only a decoder finds out.
   const bool untimed = first != nullptr && first->pts == AV_NOPTS_VALUE && may_be_untimed(stream);
-  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed};
+  return {avcodec_get_name(stream.codec->codec_id), pixels != nullptr ? pixels : "", stream.rotation, untimed,
+          stream.hides_references};
 }
 
 bool is_possible(const SentStream& sends) {
   const bool known = avcodec_descriptor_get_by_name(sends.codec.c_str()) != nullptr &&
                      (sends.pixels.empty() || av_get_pix_fmt(sends.pixels.c_str()) != AV_PIX_FMT_NONE);
-  const bool turned = sends.rotation >= 0 && sends.rotation < 360 && sends.rotation % 90 == 0;
+  const bool turned = is_orientation(sends.rotation);
   return known && turned;
 }
 
-bool plays_everywhere(const SentStream& sends) { return browsers_play(sends) && sends.rotation == 0 && !sends.untimed; }
+bool plays_everywhere(const SentStream& sends) {
+  return browsers_play(sends) && sends.rotation == 0 && !sends.untimed && !sends.cut;
+}
 
 bool browsers_play(const SentStream& sends) { return sends.codec == in_browsers && browsers_know(sends.pixels); }
 
@@ -51,8 +55,13 @@ std::string describe(const SentStream& sends) {
   if (sends.codec != in_browsers) return sends.codec + ", which browsers do not play";
   if (!browsers_know(sends.pixels)) return sends.codec + " of " + sends.pixels + ", which browsers do not play";
   if (sends.untimed) return sends.codec + " with B-frames and without their times";
-  if (sends.rotation != 0)
-    return fmt::format("{} turned by {}°, which not all players show", sends.codec, sends.rotation);
+  if (sends.cut) return sends.codec + " that its edit list cuts between key frames";
+  if (sends.rotation != 0) {
+    const int turn = turn_of(sends.rotation);
+    return fmt::format("{}{}{}, which not all players show", sends.codec,
+                       turn != 0 ? fmt::format(" turned by {}°", turn) : "",
+                       is_mirrored(sends.rotation) ? turn != 0 ? " and mirrored" : " that is mirrored" : "");
+  }
   return sends.codec;
 }
 

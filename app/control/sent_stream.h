@@ -19,11 +19,12 @@ struct CameraConfig;
 struct SentStream {
   std::string codec;     // FFmpeg's name: "h264"
   std::string pixels;    // likewise: "yuv420p"; empty: not known
-  int rotation = 0;      // degrees clockwise by which its frames must be turned: 0, 90, 180 or 270
+  int rotation = 0;      // how its frames must be turned and mirrored: core/orientation.h
   bool untimed = false;  // its frames are shown in another order than they come in, and it is unknown when
+  bool cut = false;      // by its edit list, frames that others refer to are not to be shown
   friend bool operator==(const SentStream&, const SentStream&) = default;
   static void fields(auto& m, auto&& f) {
-    f("codec", m.codec), f("pixels", m.pixels), f("rotation", m.rotation), f("untimed", m.untimed);
+    f("codec", m.codec), f("pixels", m.pixels), f("rotation", m.rotation), f("untimed", m.untimed), f("cut", m.cut);
   }
 };
 // Its frames are reordered, so that its first packet has to be looked at.

@@ -1,5 +1,7 @@
 #include "app/rings/packet_feed.h"
 
+#include <utility>
+
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -23,7 +25,16 @@ void PacketFeed::begin(const SourceStream& stream) {
 
 bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown) {
   const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
-  if (left_out_ && !key) return false;
+  const bool tells_headers = std::exchange(tells_headers_, false);
+  if (left_out_ && !key) {
+    headers_lost_ = headers_lost_ || tells_headers;
+    return false;
+  }
+  if (headers_lost_) {
+    if (!mark_) mark_ = RecordKind::empty;
+    begin(*stream_);
+  }
+  headers_lost_ = tells_headers;  // unless it finds room
   if (!push_mark()) {
     left_out_ = true;
     return false;
@@ -35,7 +46,7 @@ bool PacketFeed::packet(const AVPacket& packet, const PacketNote& note, const Sh
   arrival_ = note.arrival;
   if (is_possible_time(shown.at) && is_possible_time(shown.duration)) shown_ = shown;
   left_out_ = !push(begins);
-  if (!left_out_) says_stream_ = false;
+  if (!left_out_) says_stream_ = headers_lost_ = false;
   return !left_out_;
 }
 

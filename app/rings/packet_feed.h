@@ -47,6 +47,8 @@ class PacketFeed {
 
   // The source was opened (again). `stream` stays until the next begin().
   void begin(const SourceStream& stream);
+  // The next packet tells a decoder that its stream's headers are others. If it is left out, a decoder begins anew.
+  void change_headers() { tells_headers_ = true; }
   // False: it is left out. Throws Error, of the source, for one that no reader takes.
   bool packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown = {});
   // One that finds no room comes before the next packet.
@@ -75,6 +77,8 @@ class PacketFeed {
   std::int64_t arrival_ = 0;         // and when that arrived,
   ShownTime shown_;                  // and is shown
   bool says_stream_ = false;         // with the next packet: none of this connection has
+  bool tells_headers_ = false;       // likewise, that they are others
+  bool headers_lost_ = false;        // what told them was left out
   bool left_out_ = false;            // packets, up to the next one at which decoding can begin
   std::optional<RecordKind> mark_;   // that found no room
   std::vector<std::uint8_t> bytes_;  // of the record: kept, so that nothing is allocated for each

@@ -138,12 +138,29 @@ void PacketCopies::set_audio(const AudioParameters& parameters) {
   }
 }
 
+// Of a stream that has come up in the midst libavformat knows no more than the codec: then its packets say the rest, or
+// it goes on as it was.
+PacketCopies::Sound PacketCopies::sound_of(const AVCodecParameters& codec, const AVPacket& packet) const {
+  Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
+  if (sound.sample_rate > 0) return sound;
+  if (!sound.config.empty()) {
+    AudioParameters audio;
+    take_config(audio, sound.config);
+    sound.sample_rate = audio.sample_rate;
+    sound.channels = audio.channels;
+  } else if (heard_.now && heard_.now->codec == sound.codec) {
+    sound.sample_rate = heard_.now->sample_rate;
+    sound.channels = heard_.now->channels;
+  }
+  return sound;
+}
+
 // In MPEG-TS it may become another one in the midst of the stream. Each time makes rings, for which a stream that
 // changes with every few packets would take all descriptors. `no`: it is none that is taken.
 PacketCopies::Follow PacketCopies::follow_sound(const AVPacket& packet, std::int64_t arrival) {
   const AVCodecParameters& codec = *stream_->audio;
   if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return Follow::no;
-  const Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
+  const Sound sound = sound_of(codec, packet);
   if (heard_.now && *heard_.now != sound) {
     // What is no such sound at all looks like another one now and then, too.
     heard_.times_coming = sound == heard_.coming ? heard_.times_coming + 1 : 1;
@@ -198,11 +215,23 @@ void PacketCopies::resume(bool goes_back) {
   }
 }
 
+void PacketCopies::change_headers() { begin_video(*stream_); }
+
+void PacketCopies::change_stream() {
+  for (Track& track : video_) track.need_key = true;
+  begin_video(*stream_);
+}
+
 std::optional<Correction> PacketCopies::video(const AVPacket& packet, const SourceClock& clock,
-                                              const PacketTimes& times) {
+                                              const PacketTimes& times, bool decodable) {
   if (video_.empty()) return std::nullopt;
   const auto ns = [this](std::int64_t time) { return source_ns(*stream_, time); };
   const std::optional<std::int64_t> decoded = decode_time(*stream_, packet);
+  if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) {
+    const bool key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
+    hide(key || packet.pts == AV_NOPTS_VALUE ? std::nullopt : std::optional(clock.map(ns(packet.pts))));
+    return std::nullopt;
+  }
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
   view.key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
@@ -219,17 +248,36 @@ std::optional<Correction> PacketCopies::video(const AVPacket& packet, const Sour
   view.times.capture_utc = times.capture_utc;
   view.times.capture_clock = times.capture_clock;
   view.times.decoded = view.times.leased = view.times.filtered = view.times.encoded = now_ns();
-  for (Track& track : video_) {
-    if (track.target.resume) {
-      if (view.dts <= *track.target.resume) continue;
-      track.need_key = false;  // what it refers to has been passed on
-      track.target.resume.reset();
-    }
-    track.need_key = track.need_key && !view.key;
-    view.metadata = events_.metadata(track.target.output);
-    if (!track.need_key) push(track, view, true);
-  }
+  for (Track& track : video_) pass(track, view, decodable);
   return time.correction;
+}
+
+void PacketCopies::pass(Track& track, PacketView& packet, bool decodable) {
+  if (track.target.resume) {
+    if (packet.dts <= *track.target.resume) return;
+    track.need_key = false;  // what it refers to has been passed on
+    track.target.resume.reset();
+  }
+  if (packet.key || !decodable) track.undecodable = track.need_key = !decodable;
+  if (packet.key) track.key_shown = packet.times.pts;
+  if (track.need_key) {
+    if (!track.undecodable) return;
+    counter(page_.copy(track.target.output).unpublished, DropCause::undecodable).fetch_add(1);
+    cut_ = cut_ || !packet.key;
+    return;
+  }
+  packet.metadata = events_.metadata(track.target.output);
+  push(track, packet, true);
+}
+
+// It is no loss, and has no place on the timeline. `shown`: when it would be; nothing: it is a key frame. Frames that
+// come behind a key frame, and are shown before it, are none that others refer to.
+void PacketCopies::hide(std::optional<std::int64_t> shown) {
+  for (Track& track : video_) {
+    if (track.target.resume) continue;  // what it refers to has been passed on
+    const bool is_leading = shown && !track.need_key && track.key_shown && *shown < *track.key_shown;
+    if (!is_leading) track.undecodable = track.need_key = true;
+  }
 }
 
 bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/rings/copy_target.h"
@@ -46,10 +47,18 @@ class PacketCopies {
   void resume(bool goes_back);
   // Where a source must go back to for what has not been passed on; nothing: to its beginning.
   [[nodiscard]] std::optional<std::int64_t> resume_at() const;
-  // Returns how its time was corrected, beside what `clock` itself corrects.
-  std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // The stream's headers are others, from the next packet on, which is a key frame.
+  void change_headers();
+  // It is another stream: what was passed on is no help to decode it.
+  void change_stream();
+  // Returns how its time was corrected, beside what `clock` itself corrects. `decodable`: see FollowedStream. Frames
+  // that are not to be shown (AV_PKT_FLAG_DISCARD) are left out, with those that refer to them.
+  std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times,
+                                  bool decodable = true);
   // False: it is left out, since it has become another sound not long before.
   bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // Frames were left out since they refer to some that are not to be shown; once.
+  [[nodiscard]] bool take_cut() { return std::exchange(cut_, false); }
   // All others get nothing any more.
   void keep(const std::vector<OutputId>& outputs);
   // Until then frames are shown; -1: there was none.
@@ -64,7 +73,9 @@ class PacketCopies {
     std::unique_ptr<PacketRingWriter> ring;
     std::uint64_t pushed = 0;
     bool need_key = true;
-    bool current = false;  // `ring` is for the stream's parameters as they are
+    bool undecodable = false;                    // what comes up to the next key frame, or that itself
+    std::optional<std::int64_t> key_shown = {};  // when the newest key frame is that was passed on
+    bool current = false;                        // `ring` is for the stream's parameters as they are
   };
   // What is known of the audio by each of its packets.
   struct Sound {
@@ -80,6 +91,7 @@ class PacketCopies {
     int times_coming = 0;
     std::optional<std::int64_t> changed_at;  // by the arrival
   };
+  [[nodiscard]] Sound sound_of(const AVCodecParameters& codec, const AVPacket& packet) const;
   void set_audio(const AudioParameters& parameters);
   enum class Follow : std::uint8_t { yes, no, too_soon };
   Follow follow_sound(const AVPacket& packet, std::int64_t arrival);
@@ -88,6 +100,8 @@ class PacketCopies {
   void watch(const Track& track, PacketRingWriter& ring);
   using Announce = std::function<void(const Track&, const PacketRingMemory&)>;
   void renew(Track& track, std::size_t capacity, const Announce& announce);
+  void pass(Track& track, PacketView& packet, bool decodable);
+  void hide(std::optional<std::int64_t> shown);
   void push(Track& track, const PacketView& packet, bool of_video);
 
   std::vector<Track> video_;
@@ -100,6 +114,7 @@ class PacketCopies {
   std::optional<StreamParameters> video_parameters_;
   std::optional<AudioParameters> audio_parameters_;
   Heard heard_;
+  bool cut_ = false;
   std::int64_t end_ = -1;
   std::int64_t last_audio_ = -1;
   std::int64_t audio_end_ = -1;

@@ -68,6 +68,16 @@ void PacketOutlet::begin(const SourceStream& stream) {
   if (feed_) feed_->begin(stream);
 }
 
+void PacketOutlet::change_headers() {
+  if (feed_) feed_->change_headers();
+}
+
+void PacketOutlet::change_stream() {
+  if (!feed_) return;
+  feed_->mark(RecordKind::empty);
+  feed_->begin(*stream_);
+}
+
 // The ring before is read to its end first, and the decoder emptied: at a key frame. What is too large before that is
 // left out, with all up to there.
 void PacketOutlet::make_room(const AVPacket& packet) {

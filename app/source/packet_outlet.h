@@ -24,6 +24,9 @@ class PacketOutlet {
 
   // `stream` stays until the next begin().
   void begin(const SourceStream& stream);
+  // With the next packet its headers are others; or it is another one, for which a decoder begins anew.
+  void change_headers();
+  void change_stream();
   void video(const AVPacket& packet, const PacketNote& note);
   // The rest of what a record can be.
   void mark(RecordKind kind);

@@ -9,10 +9,14 @@
 
 namespace campipe {
 
+using Fault = FollowedStream::Fault;
+
 PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock)
     : camera_(camera),
       clock_(clock),
       outlet_(camera, events.on_feed),
+      followed_(camera.name(), !camera.start.copies.empty()),
+      on_changed_(events.on_opened),
       copies_(camera.start.copies, camera.start.audio, camera.start.config.drop_policy == DropPolicy::block, page,
               {events.on_copy, events.on_audio, [this] { return camera_.stop.beat_or_give_up(); },
                [this](OutputId output) { return outlet_.metadata(output); }}) {}
@@ -33,9 +37,40 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
 }
 
 void PacketRouter::begin(const SourceStream& stream) {
-  stream_ = &stream;
-  copies_.begin(stream);
-  outlet_.begin(stream);
+  followed_.begin(stream);
+  copies_.begin(followed_.stream());
+  outlet_.begin(followed_.stream());
+}
+
+void PacketRouter::warn_of(FollowedStream::Fault fault) {
+  if (camera_.start.copies.empty() || (fault != Fault::no_sets && fault != Fault::wrong_sets)) return;
+  const auto more = undecodable_lines_.pass();
+  if (!more) return;
+  spdlog::warn(
+      "{}: {}: no player can show such frames, and copies are without them; look at the camera's settings, or "
+      "restart it{}",
+      camera_.name(),
+      fault == Fault::no_sets ? "a key frame refers to parameter sets that never came"
+                              : "a key frame cannot be decoded with the parameter sets that were announced, and "
+                                "none come with the frames",
+      *more);
+}
+
+void PacketRouter::follow_stream(const AVPacket& packet) {
+  const FollowedStream::Change change = followed_.take(packet);
+  warn_of(followed_.fault());
+  if (change == FollowedStream::Change::none) return;
+  on_changed_(known_stream(followed_.stream()));
+  // Where it is no longer what the camera's configuration is for, that is decided anew.
+  if (camera_.live && camera_.start.undecided && !fits(camera_.start.config, sent_stream(followed_.stream(), nullptr)))
+    throw SourceError(SourceError::Kind::lost, "its video is another one now (" + followed_.stream().decoder + ")");
+  if (change == FollowedStream::Change::headers) {
+    copies_.change_headers();
+    outlet_.change_headers();
+  } else {
+    copies_.change_stream();
+    outlet_.change_stream();
+  }
 }
 
 // Once. What has no reader any more must not be waited for.
@@ -47,20 +82,31 @@ void PacketRouter::follow_end_of_decoding() {
 
 void PacketRouter::video(const AVPacket& packet) {
   follow_end_of_decoding();
-  const PacketNote note = clock_.note(packet);
-  const auto correction =
-      copies_.video(packet, clock_.source_clock(), {note.arrival, note.capture_utc, note.capture_clock});
+  follow_stream(packet);
+  const AVPacket& followed = followed_.packet();
+  const PacketNote note = clock_.note(followed);
+  const PacketTimes times{note.arrival, note.capture_utc, note.capture_clock};
+  const auto correction = copies_.video(followed, clock_.source_clock(), times, followed_.fault() == Fault::none);
   if (!camera_.start.decode && correction) clock_.count(*correction);
+  if (followed_.stream().hides_references && copies_.take_cut() && cut_lines_.pass()) {
+    spdlog::warn(
+        "{}: its edit list cuts between key frames: copies begin with the next key frame (encode: {{codec: h264}} "
+        "keeps "
+        "all that it shows)",
+        camera_.name());
+  }
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) camera_.source.counters.add(Counter::corrupt_packets);
-  outlet_.video(packet, note);
+  if (followed_.fault() != Fault::no_key_frame) outlet_.video(followed, note);
 }
 
 // A file's audio is not paced: it is read beside the video, which is. What lies before the video is left out in each
 // turn of a loop: it would lie on the end of the turn before.
 void PacketRouter::audio(const AVPacket& packet, const ReadAhead::Times& times) {
   follow_end_of_decoding();
+  followed_.follow_audio();
+  const SourceStream& stream = followed_.stream();
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (!camera_.live && av_compare_ts(time, stream_->audio_time_base, stream_->start, stream_->time_base) < 0) return;
+  if (!camera_.live && av_compare_ts(time, stream.audio_time_base, stream.start, stream.time_base) < 0) return;
   if (copies_.audio(packet, clock_.source_clock(), {times.arrival, times.arrival_utc, CaptureClock::arrival})) return;
   if (const auto more = sound_lines_.pass()) {
     spdlog::warn("{}: its sound becomes another one again and again; what comes within 10 s of that is left out{}",

@@ -1,5 +1,5 @@
 // Where a camera's packets go: as they came to the publisher (PacketCopies), and to whoever decodes them
-// (PacketOutlet).
+// (PacketOutlet). Both get the stream as its packets have it (FollowedStream).
 //
 // Used by the camera's ingest thread: begin() each time that the source was opened, then video() and audio() in the
 // order of reading, disconnect() when the connection has failed, end() and close() at the end. A packet's time is
@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "app/source/camera_context.h"
+#include "app/source/followed_stream.h"
 #include "app/source/packet_clock.h"
 #include "app/source/packet_copies.h"
 #include "app/source/packet_outlet.h"
@@ -42,12 +43,17 @@ class PacketRouter {
 
  private:
   void follow_end_of_decoding();
+  void follow_stream(const AVPacket& packet);
+  void warn_of(FollowedStream::Fault fault);
 
   CameraContext& camera_;
   PacketClock& clock_;
   PacketOutlet outlet_;
-  const SourceStream* stream_ = nullptr;
+  FollowedStream followed_;
+  std::function<void(const KnownStream&)> on_changed_;
   PacketCopies copies_;
+  LineLimit undecodable_lines_{std::chrono::minutes(10)};
+  LineLimit cut_lines_{std::chrono::hours(24)};
   bool decoding_ended_ = false;
   LineLimit sound_lines_{std::chrono::minutes(10)};
 };

@@ -144,11 +144,14 @@ void RingRouter::pass_on_packets(const Camera& camera) {
 
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
+  const bool any_packet = output.packets.newest && output.packets.newest->last_dts();
   output.packets.epoch = ring.epoch;
   output.packets.newest = observer;
-  if (output.stream && *output.stream != ring.stream && output.config.record && output.recording.writes()) {
+  const bool is_other = any_packet && output.stream && *output.stream != ring.stream;
+  if (is_other && output.config.record && output.recording.writes()) {
     if (const auto more = output.recording.new_stream_lines.pass())
-      spdlog::info("{}: its encoder gives another stream; a new file begins{}", output.config.name, *more);
+      spdlog::info("{}: its {} another stream; a new file begins{}", output.config.name,
+                   is_copy(output.config.encode) ? "source sends" : "encoder gives", *more);
   }
   output.stream = ring.stream;
   CameraLifecycle::begin(camera, output);

@@ -9,6 +9,7 @@
 #include <utility>
 
 extern "C" {
+#include <libavutil/avstring.h>
 #include <libavutil/common.h>
 }
 
@@ -58,10 +59,13 @@ class FileSource final : public Source {
       if (code == AVERROR_EXIT) return ReadResult::interrupted;
       if (code == AVERROR(EAGAIN)) continue;
       av_check(code, "cannot read " + name_);
+      follow_program(*input_, streams_, packet);
       if (packet.stream_index == streams_.video) {
         if (first_time_ == AV_NOPTS_VALUE) first_time_ = packet.dts;
         tell_decode_time(packet);
         note_end(packet);
+        const bool has_header = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, nullptr) != nullptr;
+        changes_header_ = changes_header_ || has_header;
         return ReadResult::packet;
       }
       if (packet.stream_index == streams_.audio) return ReadResult::audio;
@@ -73,13 +77,16 @@ class FileSource final : public Source {
   // find a later packet by the time of showing.
   void rewind() override {
     av_packet_unref(found_.get());
+    if (changes_header_) return open();
     const std::int64_t start = stream().start;
     go_to(first_time_ == AV_NOPTS_VALUE ? start : std::min(start, first_time_));
   }
 
   // Containers without an index (MPEG-TS) find a place by its time alone, whether decoding can begin there or not:
   // further back then, each time twice as far.
+  // FLV has headers between its packets, which a seek would pass over.
   void seek(std::int64_t pts) override {
+    if (av_match_name("flv", input_->iformat->name) != 0) return begin_again();
     const std::int64_t target = av_sat_add64(stream().start, av_rescale_q(pts, nanoseconds, stream().time_base));
     const std::int64_t second = std::max<std::int64_t>(av_rescale_q(1, {1, 1}, stream().time_base), 1);
     for (std::int64_t back = 0; av_sat_sub64(target, back) > stream().start;
@@ -148,6 +155,7 @@ class FileSource final : public Source {
   }
 
   void open() {
+    changes_header_ = false;
     packets_ = 0;
     first_time_ = AV_NOPTS_VALUE;
     input_.reset();
@@ -213,6 +221,7 @@ class FileSource final : public Source {
   std::int64_t first_time_ = AV_NOPTS_VALUE;   // when the first packet of all is decoded
   std::int64_t end_ = 0;                       // of its video so far, from its start
   bool cut_off_ = false;                       // and that was logged
+  bool changes_header_ = false;                // in its midst: at its beginning it has another one
 };
 
 std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt& interrupt) {

@@ -1,6 +1,10 @@
 #include "stages/sources/media_streams.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <vector>
 
 extern "C" {
@@ -8,6 +12,7 @@ extern "C" {
 }
 
 #include "core/log.h"
+#include "core/orientation.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/source_config.h"
 
@@ -16,6 +21,7 @@ namespace {
 
 constexpr double fastest_rate = 1000;        // frames a second; what is beyond is the unit of its times
 constexpr double slowest_rate = 1.0 / 3610;  // an hour; less is no rate that anybody could count on
+constexpr int alone = 10;                    // packets of a stream, before another one's
 
 double rate_of(const AVStream& stream) {
   const AVRational rate = stream.avg_frame_rate.num > 0 ? stream.avg_frame_rate : stream.r_frame_rate;
@@ -23,19 +29,24 @@ double rate_of(const AVStream& stream) {
   return frames >= slowest_rate && frames <= fastest_rate ? frames : 0;
 }
 
-// libavutil returns by how much the frame is turned counterclockwise.
+// libavutil returns by how much the frame is turned counterclockwise, if it is not mirrored: that is taken back first.
 int rotation_of(const AVStream& stream, const std::string& name) {
   std::size_t size = 0;
   const std::uint8_t* data = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
   if (data == nullptr || size < 9 * sizeof(std::int32_t)) return 0;
-  const double degrees = av_display_rotation_get(static_cast<const std::int32_t*>(static_cast<const void*>(data)));
+  std::array<std::int32_t, 9> matrix{};
+  std::memcpy(matrix.data(), data, sizeof matrix);
+  const auto product = [&matrix](std::size_t a, std::size_t b) { return double{1} * matrix.at(a) * matrix.at(b); };
+  const bool is_mirrored = product(0, 4) < product(1, 3);
+  if (is_mirrored) av_display_matrix_flip(matrix.data(), 1, 0);
+  const double degrees = av_display_rotation_get(matrix.data());
   if (std::isnan(degrees)) return 0;
   const long clockwise = std::lround(-degrees);
   if (clockwise % 90 != 0) {
     spdlog::warn("'{}' asks for frames turned by {} degrees; only quarter turns are made", name, clockwise);
     return 0;
   }
-  return static_cast<int>((clockwise % 360 + 360) % 360);
+  return static_cast<int>((clockwise % 360 + 360) % 360) + (is_mirrored ? mirrored : 0);
 }
 
 int choose_video(AVFormatContext& input, const SourceConfig& config, const std::string& name) {
@@ -69,16 +80,146 @@ int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, 
   return -1;
 }
 
+// As libavformat marks them in its index. What is hidden right behind a shown key frame was shown before it, and
+// nothing behind refers to it.
+bool hides_references(const AVStream& stream) {
+  bool broken = false;        // by a hidden frame, up to the next key frame that is shown
+  bool shown_behind = false;  // a frame behind the key frame
+  for (int i = 0; i < avformat_index_get_entries_count(&stream); ++i) {
+    const AVIndexEntry& entry = *avformat_index_get_entry(const_cast<AVStream*>(&stream), i);
+    const bool key = (entry.flags & AVINDEX_KEYFRAME) != 0;
+    const bool hidden = (entry.flags & AVINDEX_DISCARD_FRAME) != 0;
+    if (key) {
+      broken = hidden;
+      shown_behind = false;
+    } else if (hidden) {
+      broken = broken || shown_behind;
+    } else if (broken) {
+      return true;
+    } else {
+      shown_behind = true;
+    }
+  }
+  return false;
+}
+
+bool is_of(const AVStream& stream, AVMediaType type) {
+  const bool cover = (stream.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
+  const AVCodecParameters& codec = *stream.codecpar;
+  if (codec.codec_type != type || cover) return false;
+  const auto& accepted = type == AVMEDIA_TYPE_VIDEO ? accepted_video() : accepted_audio();
+  return std::ranges::find(accepted, codec.codec_id) != accepted.end();
+}
+
+const AVProgram* program_of(const AVFormatContext& input, int number) {
+  const std::span<AVProgram* const> programs(input.programs, input.nb_programs);
+  const auto found = std::ranges::find(programs, number, &AVProgram::id);
+  return found != programs.end() ? *found : nullptr;
+}
+
+std::span<const unsigned> streams_of(const AVProgram& program) {
+  return {program.stream_index, program.nb_stream_indexes};
+}
+
+void find_program(AVFormatContext& input, MediaStreams& chosen) {
+  const AVProgram* program = av_find_program_from_stream(&input, nullptr, chosen.video);
+  if (program == nullptr) return;
+  chosen.program = program->id;
+  for (const unsigned index : streams_of(*program)) {
+    if (static_cast<int>(index) == chosen.video) return;
+    if (is_of(*input.streams[index], AVMEDIA_TYPE_VIDEO)) ++chosen.place;
+  }
+}
+
+// Its streams that are not discarded are fetched.
+bool is_hls(const AVFormatContext& input) { return std::strcmp(input.iformat->name, "hls") == 0; }
+
+// Of a file's end libavformat may know streams already, which its programmes do not have yet.
+bool may_succeed(const AVFormatContext& input, const MediaStreams& chosen, const AVStream& stream) {
+  const AVProgram* program = program_of(input, chosen.program);
+  const bool is_media = is_of(stream, AVMEDIA_TYPE_VIDEO) || (chosen.audio >= 0 && is_of(stream, AVMEDIA_TYPE_AUDIO));
+  if (program == nullptr || !is_media || is_hls(input)) return false;
+  return std::ranges::count(streams_of(*program), static_cast<unsigned>(stream.index)) != 0;
+}
+
+// The stream that has taken the place of `before` in the programme; `before`: none has.
+int successor_of(int before, const AVFormatContext& input, const AVProgram& program, AVMediaType type, int place) {
+  int successor = before;
+  for (const unsigned index : streams_of(program)) {
+    if (static_cast<int>(index) == before) return before;
+    if (index >= input.nb_streams || !is_of(*input.streams[index], type)) continue;
+    if (place >= 0) successor = static_cast<int>(index);
+    --place;
+  }
+  return successor;
+}
+
+// In place of another one, whose times go on. The one before is still read: it may come back.
+void choose_video(const AVFormatContext& input, MediaStreams& streams, int index) {
+  AVStream& stream = *input.streams[index];
+  SourceStream& description = streams.description;
+  stream.discard = AVDISCARD_DEFAULT;
+  streams.video = index;
+  streams.others = 0;
+  description.codec = stream.codecpar;
+  description.decoder = avcodec_get_name(stream.codecpar->codec_id);
+  description.start = av_rescale_q(description.start, description.time_base, stream.time_base);
+  description.time_base = stream.time_base;
+}
+
+// libavformat has not analyzed it, and knows no times of frames but the first in each of its packets, unless it is told
+// how long they are.
+void choose_audio(const AVFormatContext& input, MediaStreams& streams, int index) {
+  AVStream& stream = *input.streams[index];
+  const AVCodecParameters& before = *streams.description.audio;
+  AVCodecParameters& codec = *stream.codecpar;
+  if (codec.codec_id == before.codec_id && codec.sample_rate <= 0) {
+    codec.sample_rate = before.sample_rate;
+    codec.frame_size = before.frame_size;
+    codec.profile = before.profile;
+    av_check(av_channel_layout_copy(&codec.ch_layout, &before.ch_layout), "the sound's channels");
+  }
+  stream.discard = AVDISCARD_DEFAULT;
+  streams.audio = index;
+  streams.description.audio = &codec;
+  streams.description.audio_time_base = stream.time_base;
+}
+
 }  // namespace
+
+void follow_program(const AVFormatContext& input, MediaStreams& streams, const AVPacket& packet) {
+  const AVProgram* program = program_of(input, streams.program);
+  const bool may_change = program != nullptr || (input.iformat->flags & AVFMT_TS_DISCONT) != 0;
+  if (!may_change || packet.stream_index < 0) return;
+  const int index = packet.stream_index;
+  int video = streams.video;
+  int audio = streams.audio;
+  if (program != nullptr) {
+    video = successor_of(video, input, *program, AVMEDIA_TYPE_VIDEO, streams.place);
+    if (audio >= 0) audio = successor_of(audio, input, *program, AVMEDIA_TYPE_AUDIO, 0);
+  }
+  const AVStream& stream = *input.streams[index];
+  const bool is_video = is_of(stream, AVMEDIA_TYPE_VIDEO);
+  if (is_video) streams.others = index == streams.video ? 0 : streams.others + 1;
+  // The demuxer of HLS lists all that its pieces have had.
+  const bool in_hls = is_hls(input);
+  const bool came_up = std::max({index, video, audio}) >= streams.known && (packet.flags & AV_PKT_FLAG_KEY) != 0;
+  if (came_up && is_video && (in_hls || streams.others >= alone)) video = index;
+  if (came_up && in_hls && audio >= 0 && is_of(stream, AVMEDIA_TYPE_AUDIO)) audio = index;
+  if (video != streams.video) choose_video(input, streams, video);
+  if (audio != streams.audio) choose_audio(input, streams, audio);
+}
 
 MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, const std::string& name) {
   MediaStreams chosen;
   chosen.video = choose_video(input, config, name);
   require_accepted_video(*input.streams[chosen.video]->codecpar, name);
   chosen.audio = choose_audio(input, config, chosen.video, name, chosen.remark);
+  find_program(input, chosen);
   for (unsigned i = 0; i < input.nb_streams; ++i) {
     const int index = static_cast<int>(i);
-    if (index != chosen.video && index != chosen.audio) input.streams[i]->discard = AVDISCARD_ALL;
+    const bool is_chosen = index == chosen.video || index == chosen.audio;
+    if (!is_chosen && !may_succeed(input, chosen, *input.streams[i])) input.streams[i]->discard = AVDISCARD_ALL;
   }
   const AVStream& video = *input.streams[chosen.video];
   SourceStream& description = chosen.description;
@@ -89,6 +230,8 @@ MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, 
   description.decoder = avcodec_get_name(video.codecpar->codec_id);
   description.discontinuous = (input.iformat->flags & AVFMT_TS_DISCONT) != 0;
   description.rotation = rotation_of(video, name);
+  description.hides_references = hides_references(video);
+  chosen.known = static_cast<int>(input.nb_streams);
   if (chosen.audio >= 0) {
     description.audio = input.streams[chosen.audio]->codecpar;
     description.audio_time_base = input.streams[chosen.audio]->time_base;

@@ -351,6 +351,7 @@ class StreamSource final : public Source {
         av_packet_unref(&packet);
         return AVERROR_EXIT;
       }
+      follow_program(*input_, streams_, packet);
       if (packet.stream_index == streams_.video) return finish_video(packet);
       const bool wanted = packet.stream_index == streams_.audio;
       // Other streams' packets may come without an end.

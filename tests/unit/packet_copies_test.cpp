@@ -255,5 +255,48 @@ TEST(PacketCopies, FramesInAnotherOrderAreShownWhenTheyShallBe) {
   }
 }
 
+// What an edit list hides, and what nobody could decode.
+TEST(PacketCopies, WhatCannotBeShownIsLeftOutAndCounted) {
+  const RigPage page = RigPage::create(1);
+  PacketCopies copies({{.output = OutputId(0)}}, {}, false, page,
+                      {.on_video = [](OutputId, std::uint64_t, const PacketRingMemory&, const StreamParameters&) {},
+                       .on_audio = {},
+                       .interrupted = [] { return false; }});
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const SourceStream stream = stream_of(*video);
+  copies.begin(stream);
+  std::int64_t decoded = 0;
+  // Returns whether it is passed on.
+  const auto send = [&](std::int64_t shown, int flags, bool decodable = true) {
+    const AvPacket packet = make_av_packet();
+    av_check(av_new_packet(packet.get(), 100), "a packet");
+    packet->flags = flags;
+    packet->pts = shown;
+    packet->dts = decoded += 40;
+    const std::uint64_t before = page.copy(OutputId(0)).latency.counts().total();
+    copies.video(*packet, SourceClock(true), {}, decodable);
+    return page.copy(OutputId(0)).latency.counts().total() > before;
+  };
+  const auto left_out = [&] { return counter(page.copy(OutputId(0)).unpublished, DropCause::undecodable).load(); };
+  constexpr int key = AV_PKT_FLAG_KEY;
+  constexpr int hidden = AV_PKT_FLAG_DISCARD;
+  EXPECT_FALSE(send(40, key | hidden));
+  EXPECT_FALSE(send(80, hidden));
+  EXPECT_EQ(left_out(), 0U) << "it is no loss";
+  EXPECT_FALSE(send(120, 0)) << "it refers to them";
+  EXPECT_EQ(left_out(), 1U);
+  EXPECT_TRUE(send(1000, key));
+  EXPECT_FALSE(send(960, hidden)) << "shown before the key frame, behind which it comes";
+  EXPECT_TRUE(send(1040, 0));
+  EXPECT_FALSE(send(1080, hidden));
+  EXPECT_FALSE(send(1120, 0));
+  EXPECT_TRUE(send(2000, key));
+  EXPECT_EQ(left_out(), 2U);
+  EXPECT_FALSE(send(3000, key, false)) << "without its parameter sets";
+  EXPECT_FALSE(send(3040, 0));
+  EXPECT_TRUE(send(4000, key));
+  EXPECT_EQ(left_out(), 4U);
+}
+
 }  // namespace
 }  // namespace campipe

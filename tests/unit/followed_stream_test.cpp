@@ -1,0 +1,320 @@
+// What a stream becomes in the midst of it, by its packets alone: each codec, as its containers have it.
+#include "app/source/followed_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/sinks/stream_headers.h"
+#include "tests/unit/peers.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe {
+namespace {
+
+using Change = FollowedStream::Change;
+using Fault = FollowedStream::Fault;
+using Clock = campipe::Clock;
+
+struct Media {
+  AvInput input;
+  SourceStream stream;
+  std::vector<AvPacket> packets;
+};
+
+// `arguments`: of ffmpeg, for its encoder and container.
+Media make_media(const std::filesystem::path& file, const std::string& size, const std::string& arguments) {
+  const std::string command = "ffmpeg -v error -y -f lavfi -i testsrc2=size=" + size + ":rate=10:duration=1 " +
+                              arguments + " '" + file.string() + "' 2>/dev/null";
+  test::Program program({"sh", "-c", command});
+  if (program.wait() != 0) return {};
+  AVFormatContext* raw = nullptr;
+  av_check(avformat_open_input(&raw, file.c_str(), nullptr, nullptr), file);
+  Media media;
+  media.input.reset(raw);
+  av_check(avformat_find_stream_info(raw, nullptr), file);
+  media.stream.codec = raw->streams[0]->codecpar;
+  media.stream.time_base = raw->streams[0]->time_base;
+  for (AvPacket packet = make_av_packet(); av_read_frame(raw, packet.get()) >= 0; packet = make_av_packet())
+    media.packets.push_back(std::move(packet));
+  return media;
+}
+
+std::vector<std::uint8_t> extradata_of(const SourceStream& stream) {
+  return {stream.codec->extradata, stream.codec->extradata + stream.codec->extradata_size};
+}
+
+std::span<const std::uint8_t> bytes_of(const AVPacket& packet) {
+  return {packet.data, static_cast<std::size_t>(packet.size)};
+}
+
+void add_header(AVPacket& packet, const std::vector<std::uint8_t>& header) {
+  std::uint8_t* data = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, header.size());
+  std::ranges::copy(header, data);
+}
+
+void put_in_band(AVPacket& packet, AVCodecID codec, const std::vector<std::uint8_t>& header) {
+  const auto bytes = ParameterSets(codec, header).in_front_of(bytes_of(packet));
+  const AvPacket with = make_av_packet();
+  av_check(av_new_packet(with.get(), static_cast<int>(bytes.size())), "a packet");
+  av_check(av_packet_copy_props(with.get(), &packet), "a packet");
+  std::ranges::copy(bytes, with->data);
+  av_packet_unref(&packet);
+  av_packet_move_ref(&packet, with.get());
+}
+
+// What comes out of a decoder that knows `stream`, without a fault.
+std::size_t decoded(const SourceStream& stream, std::span<const AvPacket> packets) {
+  const AvCodecContext context(avcodec_alloc_context3(avcodec_find_decoder(stream.codec->codec_id)));
+  av_check(avcodec_parameters_to_context(context.get(), stream.codec), "the decoder");
+  av_check(avcodec_open2(context.get(), nullptr, nullptr), "the decoder");
+  const AvFrame frame = make_av_frame();
+  std::size_t frames = 0;
+  const auto receive = [&] {
+    while (avcodec_receive_frame(context.get(), frame.get()) >= 0) {
+      frames += (frame->flags & AV_FRAME_FLAG_CORRUPT) == 0 && frame->decode_error_flags == 0 ? 1 : 0;
+    }
+  };
+  for (const AvPacket& packet : packets) {
+    const AvPacket bare(av_packet_clone(packet.get()));
+    av_packet_free_side_data(bare.get());
+    if (avcodec_send_packet(context.get(), bare.get()) >= 0) receive();
+  }
+  avcodec_send_packet(context.get(), nullptr);
+  receive();
+  return frames;
+}
+
+struct Way {
+  std::string name;
+  std::string ending;
+  std::string arguments;
+  enum class Tells : std::uint8_t { by_itself, in_band, by_container };
+  Tells tells = Tells::by_itself;
+};
+
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+
+const std::string x264 = "-c:v libx264 -pix_fmt yuv420p -g 5 -bf 0 -preset ultrafast";
+const std::string x265 =
+    "-c:v libx265 -pix_fmt yuv420p -preset ultrafast -x265-params log-level=none:keyint=5:bframes=0";
+
+const std::vector<Way> ways{
+    {"h264_start_codes", "h264", x264},
+    {"h264_file_in_band", "mp4", x264, Way::Tells::in_band},
+    {"h264_file", "mkv", x264, Way::Tells::by_container},
+    {"h264_high_file_in_band", "mkv", "-c:v libx264 -pix_fmt yuv420p -g 5 -bf 2 -profile:v high", Way::Tells::in_band},
+    {"hevc_start_codes", "hevc", x265},
+    {"hevc_file_in_band", "mp4", x265, Way::Tells::in_band},
+    {"hevc_file", "mp4", x265, Way::Tells::by_container},
+    {"hevc_ten_bits_in_band", "mkv",
+     "-c:v libx265 -pix_fmt yuv420p10le -preset ultrafast -x265-params log-level=none:keyint=5", Way::Tells::in_band},
+    {"mpeg4", "ts", "-c:v mpeg4 -g 5"},
+    {"mpeg4_file", "mp4", "-c:v mpeg4 -g 5", Way::Tells::by_container},
+    {"mpeg2", "ts", "-c:v mpeg2video -g 5"},
+    {"mjpeg", "avi", "-c:v mjpeg -pix_fmt yuvj420p"},
+    {"vp8", "mkv", "-c:v libvpx -g 5 -deadline realtime"},
+    {"vp9", "mkv", "-c:v libvpx-vp9 -g 5 -deadline realtime -cpu-used 8"},
+    {"av1", "mkv", "-c:v libaom-av1 -g 5 -usage realtime -cpu-used 8"},
+};
+
+class FollowedWays : public testing::TestWithParam<Way> {};
+
+TEST_P(FollowedWays, ChangeWithTheFirstKeyFrameThatSaysSo) {
+  const Way& way = GetParam();
+  const test::TemporaryFolder folder;
+  Media small = make_media(folder.path() / ("small." + way.ending), "160x128", way.arguments);
+  Media large = make_media(folder.path() / ("large." + way.ending), "320x240", way.arguments);
+  if (small.packets.empty() || large.packets.empty()) GTEST_SKIP() << "this FFmpeg does not encode it";
+  const std::vector<std::uint8_t> header = extradata_of(large.stream);
+  if (way.tells == Way::Tells::by_container) add_header(*large.packets.front(), header);
+  if (way.tells == Way::Tells::in_band) {
+    for (const AvPacket& packet : large.packets) {
+      if ((packet->flags & AV_PKT_FLAG_KEY) != 0) put_in_band(*packet, large.stream.codec->codec_id, header);
+    }
+  }
+  FollowedStream followed("cam");
+  followed.begin(small.stream);
+  for (const AvPacket& packet : small.packets) {
+    EXPECT_EQ(followed.take(*packet), Change::none);
+    EXPECT_EQ(followed.fault(), Fault::none);
+    EXPECT_EQ(&followed.packet(), packet.get());
+  }
+  EXPECT_EQ(extradata_of(followed.stream()), extradata_of(small.stream)) << "nothing has changed";
+  std::size_t at = 0;
+  for (const AvPacket& packet : large.packets) {
+    EXPECT_EQ(followed.take(*packet), at == 0 ? Change::headers : Change::none) << at;
+    EXPECT_EQ(followed.fault(), Fault::none) << at;
+    ++at;
+  }
+  EXPECT_EQ(followed.stream().codec->width, 320);
+  EXPECT_EQ(followed.stream().codec->height, 240);
+  EXPECT_EQ(decoded(followed.stream(), large.packets), large.packets.size());
+  EXPECT_EQ(followed.take(*small.packets.front()), way.tells == Way::Tells::by_itself ? Change::headers : Change::none);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FollowedWays, testing::ValuesIn(ways), [](const auto& test) { return test.param.name; });
+
+class Followed : public testing::Test {
+ protected:
+  void SetUp() override {
+    small_ = make_media(folder_.path() / "small.h264", "160x128", x264);
+    large_ = make_media(folder_.path() / "large.h264", "320x240", x264);
+    ASSERT_FALSE(small_.packets.empty() || large_.packets.empty());
+  }
+  [[nodiscard]] const AVPacket& key(bool large) const { return *(large ? large_ : small_).packets.front(); }
+
+  test::TemporaryFolder folder_;
+  Media small_;
+  Media large_;
+  FollowedStream followed_{"cam"};
+};
+
+// As of an SDP that was written for other settings of the camera.
+TEST_F(Followed, FirstKeyFrameCountsMoreThanWhatWasAnnounced) {
+  followed_.begin(small_.stream);
+  EXPECT_EQ(followed_.take(key(true)), Change::headers);
+  EXPECT_EQ(followed_.stream().codec->width, 320);
+  EXPECT_TRUE(ParameterSets(AV_CODEC_ID_H264, extradata_of(followed_.stream())) ==
+              ParameterSets(AV_CODEC_ID_H264, extradata_of(large_.stream)));
+  followed_.begin(small_.stream);
+  EXPECT_EQ(followed_.take(key(true)), Change::headers) << "of the next connection, too";
+}
+
+TEST_F(Followed, HeadersThatAreTheSameStayInTheFormThatTheyHad) {
+  followed_.begin(small_.stream);
+  followed_.take(key(true));
+  const auto before = extradata_of(followed_.stream());
+  followed_.begin(large_.stream);
+  EXPECT_EQ(extradata_of(followed_.stream()), before) << "else a new connection were a new file";
+  EXPECT_EQ(followed_.take(key(true)), Change::none);
+}
+
+// libavformat reads ahead, and may have seen another one last.
+TEST_F(Followed, ASizeThatIsNotThatOfTheSetsIsCorrected) {
+  const AvCodecParameters codec(avcodec_parameters_alloc());
+  av_check(avcodec_parameters_copy(codec.get(), small_.stream.codec), "parameters");
+  codec->width = 320;
+  SourceStream announced = small_.stream;
+  announced.codec = codec.get();
+  followed_.begin(announced);
+  EXPECT_EQ(followed_.take(key(false)), Change::headers);
+  EXPECT_EQ(followed_.stream().codec->width, 160);
+  EXPECT_EQ(extradata_of(followed_.stream()), extradata_of(small_.stream));
+  EXPECT_EQ(followed_.take(key(false)), Change::none);
+}
+
+TEST_F(Followed, DamagedPacketsAreNotBelieved) {
+  followed_.begin(small_.stream);
+  followed_.take(key(false));
+  const AvPacket damaged(av_packet_clone(&key(true)));
+  damaged->flags |= AV_PKT_FLAG_CORRUPT;
+  EXPECT_EQ(followed_.take(*damaged), Change::none);
+  EXPECT_EQ(followed_.stream().codec->width, 160);
+}
+
+// As MPEG-TS has it behind a new programme map: nothing is known of the new stream but its codec.
+TEST_F(Followed, AnotherStreamOfTheSourceBeginsWithItsKeyFrame) {
+  SourceStream announced = small_.stream;
+  followed_.begin(announced);
+  followed_.take(key(false));
+  const auto before = extradata_of(followed_.stream());
+  const AvCodecParameters other(avcodec_parameters_alloc());
+  other->codec_type = AVMEDIA_TYPE_VIDEO;
+  other->codec_id = AV_CODEC_ID_H264;
+  announced.codec = other.get();
+  EXPECT_EQ(followed_.take(*small_.packets.at(1)), Change::none);
+  EXPECT_EQ(followed_.fault(), Fault::no_key_frame);
+  EXPECT_EQ(followed_.take(key(false)), Change::stream);
+  EXPECT_EQ(followed_.fault(), Fault::none);
+  EXPECT_EQ(extradata_of(followed_.stream()), before) << "the same, so that files go on";
+  announced.codec = large_.stream.codec;
+  EXPECT_EQ(followed_.take(key(true)), Change::stream);
+  EXPECT_EQ(followed_.stream().codec->width, 320);
+}
+
+// Its picture refers to sets that nobody sent.
+TEST_F(Followed, KeyFrameWithoutItsParameterSetsIsNotDecodable) {
+  const std::string numbered = x264 + " -x264-params sps-id=3";
+  Media other = make_media(folder_.path() / "other.h264", "320x240", numbered);
+  ASSERT_FALSE(other.packets.empty());
+  const auto whole = bytes_of(*other.packets.front());
+  const std::vector<std::uint8_t> slice{0, 0, 1, 0x65};
+  const auto found = std::ranges::search(whole, slice);
+  ASSERT_FALSE(found.empty());
+  const AvPacket bare = make_av_packet();
+  av_check(av_new_packet(bare.get(), static_cast<int>(whole.end() - found.begin())), "a packet");
+  std::copy(found.begin(), whole.end(), bare->data);
+  bare->flags = AV_PKT_FLAG_KEY;
+  followed_.begin(small_.stream);
+  EXPECT_EQ(followed_.take(*bare), Change::none);
+  EXPECT_EQ(followed_.fault(), Fault::no_sets);
+  EXPECT_EQ(followed_.take(*other.packets.front()), Change::headers);
+  EXPECT_EQ(followed_.fault(), Fault::none);
+  followed_.take(*bare);
+  EXPECT_EQ(followed_.fault(), Fault::none) << "now they are known";
+}
+
+// As of a camera that announces the sets of other settings, and sends none.
+TEST_F(Followed, KeyFramesThatTheAnnouncedSetsAreNotOfAreFound) {
+  for (const auto& [ending, encoder] : {std::pair{"mp4", x264}, std::pair{"mkv", x265}}) {
+    SCOPED_TRACE(encoder);
+    Media small = make_media(folder_.path() / (std::string("small.") + ending), "160x128", encoder);
+    Media large = make_media(folder_.path() / (std::string("large.") + ending), "320x240", encoder);
+    ASSERT_FALSE(small.packets.empty() || large.packets.empty());
+    FollowedStream followed("cam", true);
+    followed.begin(small.stream);
+    EXPECT_EQ(followed.take(*large.packets.front()), Change::none);
+    EXPECT_EQ(followed.fault(), Fault::wrong_sets);
+    followed.take(*small.packets.front());
+    EXPECT_EQ(followed.fault(), Fault::none);
+    followed.begin(large.stream);
+    followed.take(*large.packets.front());
+    EXPECT_EQ(followed.fault(), Fault::none);
+    add_header(*small.packets.front(), extradata_of(small.stream));
+    EXPECT_EQ(followed.take(*small.packets.front()), Change::headers);
+    EXPECT_EQ(followed.fault(), Fault::none);
+    add_header(*large.packets.front(), extradata_of(small.stream));
+    followed.take(*large.packets.front());
+    EXPECT_EQ(followed.fault(), Fault::none) << "the same as before, of which frames could be decoded";
+  }
+}
+
+TEST_F(Followed, AStreamThatChangesAgainAndAgainGoesOnWithTheSetsInItsPackets) {
+  const auto now = Clock::now();
+  const auto take = [&](bool large, int second) {
+    return followed_.take(key(large), now + std::chrono::seconds(second)) != Change::none;
+  };
+  followed_.begin(small_.stream);
+  int changes = 0;
+  for (int i = 0; i < 60; ++i) changes += take(i % 2 != 0, i) ? 1 : 0;
+  EXPECT_EQ(changes, 8);
+  EXPECT_EQ(followed_.stream().codec->width, 160);
+  EXPECT_FALSE(take(true, 60));
+  EXPECT_EQ(&followed_.packet(), &key(true)) << "its sets are in it";
+  EXPECT_FALSE(take(true, 70)) << "not settled yet";
+  EXPECT_TRUE(take(true, 81)) << "it has become another one for good";
+  EXPECT_EQ(followed_.stream().codec->width, 320);
+}
+
+TEST_F(Followed, WhereOnlyTheContainerTellsTheSetsThenComeInThePackets) {
+  Media small = make_media(folder_.path() / "small.mp4", "160x128", x264);
+  Media large = make_media(folder_.path() / "large.mp4", "320x240", x264);
+  const auto now = Clock::now();
+  followed_.begin(small.stream);
+  std::vector<AvPacket> since;  // the last change, of which files and players know
+  for (int i = 0; i < 20; ++i) {
+    Media& from = i % 2 == 0 ? small : large;
+    const AvPacket packet(av_packet_clone(from.packets.front().get()));
+    add_header(*packet, extradata_of(from.stream));
+    if (followed_.take(*packet, now + std::chrono::seconds(i)) != Change::none) since.clear();
+    since.emplace_back(av_packet_clone(&followed_.packet()));
+  }
+  ASSERT_EQ(since.size(), 12U);
+  EXPECT_EQ(decoded(followed_.stream(), since), 12U);
+}
+
+}  // namespace
+}  // namespace campipe
