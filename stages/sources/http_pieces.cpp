@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -82,6 +83,22 @@ void HttpPieces::restart() {
   playlists_ = PlaylistGuard(shown_);
   pieces_limited_ = false;
   begun_ = false;
+  header_.reset();
+  header_is_new_ = false;
+}
+
+void HttpPieces::tell_new_header(AVPacket& packet, const AVCodecParameters& codec) {
+  if (!std::exchange(header_is_new_, false)) return;
+  if (header_->codec != codec.codec_id) {
+    throw SourceError(SourceError::Kind::lost, shown_ + " goes on with " + avcodec_get_name(header_->codec) +
+                                                   " instead of " + avcodec_get_name(codec.codec_id) +
+                                                   ", and is opened anew");
+  }
+  const std::vector<std::uint8_t>& extradata = header_->extradata;
+  if (extradata.empty()) return;
+  std::uint8_t* data = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, extradata.size());
+  if (data == nullptr) throw std::bad_alloc();
+  std::ranges::copy(extradata, data);
 }
 
 // Where the source is not allowed to lead elsewhere, redirects are followed here.
@@ -98,7 +115,7 @@ int HttpPieces::open(AVFormatContext& context, AVIOContext** io, const std::stri
     if (!elsewhere_.empty()) return AVERROR(EACCES);
     std::string location;
     const int code = open_in_any_way(context, io, prefix, url, flags, given, open_nested, location);
-    if (location.empty() || redirects == most_redirects) return code >= 0 ? admit(*io, url) : code;
+    if (location.empty() || redirects == most_redirects) return code >= 0 ? admit(*io, url, in_hls) : code;
     url = redirected(url, location);
   }
 }
@@ -169,11 +186,15 @@ bool HttpPieces::has_new_answer(const std::string& url) {
   return true;
 }
 
-int HttpPieces::admit(AVIOContext*& io, const std::string& url) {
+int HttpPieces::admit(AVIOContext*& io, const std::string& url, bool is_piece) {
   try {
-    const int code = playlists_.admit(*io, url);
+    const int code = playlists_.admit(*io, url, is_piece);
     if (code >= 0 && !std::exchange(begun_, true) && what_ == For::streams) look_at_beginning(*io);
     if (code < 0) avio_closep(&io);
+    if (auto header = playlists_.take_header()) {
+      header_is_new_ = header_is_new_ || (header_ && header_ != header);
+      header_ = std::move(header);
+    }
     return code;
   } catch (...) {
     avio_closep(&io);

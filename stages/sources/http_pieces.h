@@ -15,6 +15,7 @@
 
 #include "core/ffmpeg.h"
 #include "core/libav_options.h"
+#include "stages/sources/init_segment.h"
 #include "stages/sources/login_challenge.h"
 #include "stages/sources/playlist_guard.h"
 #include "stages/sources/source.h"
@@ -37,6 +38,9 @@ class HttpPieces {
   // taken; and SinglePicture, of the source itself, for streams.
   int open(AVFormatContext& context, AVIOContext** io, const std::string& url, int flags, const AVDictionary* given,
            OpenIo open_nested);
+  // The next packet of the video, which is of `codec`. Pieces of HLS may have another header (init segment) than those
+  // before, which libavformat leaves out: the packet gets it. Throws SourceError where it is of another codec.
+  void tell_new_header(AVPacket& packet, const AVCodecParameters& codec);
   // The URL that the source leads to, and may not; empty: none.
   [[nodiscard]] const std::string& elsewhere() const { return elsewhere_; }
 
@@ -50,7 +54,7 @@ class HttpPieces {
                       int flags, const AVDictionary* given, OpenIo open_nested, std::string& redirect);
   void add_login(LibavOptions& options, const std::string& url);
   bool has_new_answer(const std::string& url);
-  int admit(AVIOContext*& io, const std::string& url);
+  int admit(AVIOContext*& io, const std::string& url, bool is_piece);
   void look_at_beginning(AVIOContext& io);
 
   const SourceConfig& config_;
@@ -61,6 +65,8 @@ class HttpPieces {
   bool pieces_limited_ = false;  // of this connection
   bool begun_ = false;           // the source itself is open
   bool without_range_ = false;   // its server refuses one
+  std::optional<VideoHeader> header_;
+  bool header_is_new_ = false;
   std::string elsewhere_;
   std::vector<LoginChallenge> challenges_;
   std::optional<LoginChallenge> answered_here_;

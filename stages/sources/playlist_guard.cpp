@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "stages/sources/io_beginning.h"
 
@@ -54,7 +55,7 @@ std::size_t size_of_url(AVIOContext& io, const std::string& url) {
 
 }  // namespace
 
-int PlaylistGuard::admit(AVIOContext& io, const std::string& url) {
+int PlaylistGuard::admit(AVIOContext& io, const std::string& url, bool is_piece) {
   std::string text;
   int code = read_more(io, text, first_line.size());
   const bool playlist = text == first_line;
@@ -65,8 +66,27 @@ int PlaylistGuard::admit(AVIOContext& io, const std::string& url) {
     check(text, size_of_url(io, url));
     io.read_packet = nothing_more;
   }
+  if (!playlist && is_piece) code = read_init_segment(io, text);
   put_back(io, text, text.size());
-  return 0;
+  return code;
+}
+
+int PlaylistGuard::read_init_segment(AVIOContext& io, std::string& text) {
+  const auto bytes = [&text](std::size_t size) {
+    return std::span(static_cast<const std::uint8_t*>(static_cast<const void*>(text.data())), size);
+  };
+  for (;;) {
+    const std::size_t size = init_segment_size(bytes(text.size()));
+    if (size == 0) return 0;
+    if (size <= text.size()) {
+      header_ = video_header_in(bytes(size));
+      return 0;
+    }
+    const std::size_t before = text.size();
+    const int code = read_more(io, text, size - before);
+    if (code < 0) return code;
+    if (text.size() == before) return 0;  // that was all
+  }
 }
 
 void PlaylistGuard::check(std::string_view text, std::size_t url_size) {

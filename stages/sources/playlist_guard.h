@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "core/ffmpeg.h"
+#include "stages/sources/init_segment.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
@@ -21,12 +23,17 @@ class PlaylistGuard {
 
   // For what was opened at `url` just now, before anything is read of it: where it is a playlist, libavformat will read
   // exactly what was checked here. Below 0: an error of libav. Throws SourceError: it is not taken.
-  int admit(AVIOContext& io, const std::string& url);
+  // `is_piece`: a playlist was opened before, and may name it.
+  int admit(AVIOContext& io, const std::string& url, bool is_piece);
+  // What a piece began with, where that is the init segment of MP4; libavformat reads it, too.
+  [[nodiscard]] std::optional<VideoHeader> take_header() { return std::exchange(header_, std::nullopt); }
 
  private:
+  int read_init_segment(AVIOContext& io, std::string& text);
   void check(std::string_view text, std::size_t url_size);
 
   std::string shown_;
+  std::optional<VideoHeader> header_;
   bool first_ = true;
   std::size_t named_ = 0;         // streams, by the first playlist
   std::size_t headers_kept_ = 0;  // bytes; libavformat keeps those of all playlists until it is closed

@@ -370,6 +370,7 @@ class StreamSource final : public Source {
       packet.duration = 0;
     }
     clock_.mend(packet, streams_.description.time_base);
+    pieces_.tell_new_header(packet, *streams_.description.codec);
     return packet.stream_index;
   }
 

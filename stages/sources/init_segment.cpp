@@ -1,0 +1,80 @@
+#include "stages/sources/init_segment.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string_view>
+
+#include "core/big_endian.h"
+#include "core/c_callback.h"
+#include "core/ffmpeg.h"
+#include "stages/sources/accepted_media.h"
+
+namespace campipe {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+constexpr std::size_t box_header = 8;
+
+std::string_view type_of(Bytes box) { return {static_cast<const char*>(static_cast<const void*>(box.data() + 4)), 4}; }
+
+int read_some(void* from, std::uint8_t* buffer, int size) {
+  auto& rest = *static_cast<Bytes*>(from);
+  const std::size_t count = std::min(rest.size(), static_cast<std::size_t>(size));
+  if (count == 0) return AVERROR_EOF;
+  std::ranges::copy(rest.first(count), buffer);
+  rest = rest.subspan(count);
+  return static_cast<int>(count);
+}
+
+struct IoDeleter {
+  void operator()(AVIOContext* io) const {
+    av_freep(static_cast<void*>(&io->buffer));
+    avio_context_free(&io);
+  }
+};
+
+}  // namespace
+
+std::size_t init_segment_size(Bytes head) {
+  std::size_t at = 0;
+  for (bool first = true;; first = false) {
+    if (at + box_header > head.size()) return at + box_header;
+    const Bytes box = head.subspan(at);
+    const std::string_view type = type_of(box);
+    const std::uint64_t size = get_big_endian(box.data(), 4);
+    const bool begins = type == "ftyp" || type == "styp" || type == "moov";
+    if ((first && !begins) || type == "moof" || type == "mdat") return 0;
+    if (size < box_header || size > longest_init_segment - at) return 0;
+    at += size;
+    if (type == "moov") return at;
+  }
+}
+
+std::optional<VideoHeader> video_header_in(Bytes init_segment) {
+  constexpr std::size_t buffer_size = 4096;
+  Bytes rest = init_segment;
+  auto* buffer = static_cast<unsigned char*>(av_malloc(buffer_size));
+  if (buffer == nullptr) throw std::bad_alloc();
+  const std::unique_ptr<AVIOContext, IoDeleter> io(avio_alloc_context(
+      buffer, static_cast<int>(buffer_size), 0, &rest, c_callback<read_some, AVERROR_EXTERNAL>, nullptr, nullptr));
+  if (!io) {
+    av_free(buffer);
+    throw std::bad_alloc();
+  }
+  AVFormatContext* context = avformat_alloc_context();
+  if (context == nullptr) throw std::bad_alloc();
+  context->pb = io.get();
+  limit_media(*context, formats_of_streams(), "");
+  if (avformat_open_input(&context, nullptr, av_find_input_format("mov"), nullptr) < 0) return std::nullopt;
+  const AvInput input(context);
+  for (unsigned i = 0; i < input->nb_streams; ++i) {
+    const AVCodecParameters& codec = *input->streams[i]->codecpar;
+    if (codec.codec_type != AVMEDIA_TYPE_VIDEO) continue;
+    return VideoHeader{codec.codec_id, {codec.extradata, codec.extradata + std::max(codec.extradata_size, 0)}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace campipe

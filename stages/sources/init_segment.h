@@ -1,0 +1,30 @@
+// The part of a stream in fragments of MP4 (HLS) that says what its tracks are. A stream may have another one in the
+// midst, for pieces that are of another size or codec. libavformat takes the first one alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/ffmpeg.h"
+
+namespace campipe {
+
+inline constexpr std::size_t longest_init_segment = std::size_t{1} << 20U;  // bytes
+
+// How many bytes of a file that begins with `head` are its init segment, as far as that shows; 0: it is none, or one
+// that is too long. More than there are in `head`: so many more are needed to know.
+std::size_t init_segment_size(std::span<const std::uint8_t> head);
+
+struct VideoHeader {
+  AVCodecID codec = AV_CODEC_ID_NONE;
+  std::vector<std::uint8_t> extradata;
+  friend bool operator==(const VideoHeader&, const VideoHeader&) = default;
+};
+
+// Of its first track of video; nothing: it has none.
+std::optional<VideoHeader> video_header_in(std::span<const std::uint8_t> init_segment);
+
+}  // namespace campipe
