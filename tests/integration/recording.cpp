@@ -71,6 +71,58 @@ void read(VideoFile& video, const std::filesystem::path& file) {
 
 }  // namespace
 
+// The file's header alone: what libavformat finds out of the frames is not asked for.
+std::string check_key_frames(const std::filesystem::path& file) {
+  AVFormatContext* raw = nullptr;
+  av_check(avformat_open_input(&raw, ("file:" + file.string()).c_str(), nullptr, nullptr), file);
+  const AvInput input(raw);
+  const int index =
+      av_check(av_find_best_stream(input.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0), file.string() + ": no video");
+  const AVCodecParameters* header = input->streams[index]->codecpar;
+  AvCodecContext decoder;
+  std::size_t sent = 0;
+  std::size_t shown = 0;
+  std::string problems;
+  const AvFrame frame = make_av_frame();
+  const auto receive = [&] {
+    while (avcodec_receive_frame(decoder.get(), frame.get()) == 0) {
+      const bool whole = frame->decode_error_flags == 0 && (frame->flags & AV_FRAME_FLAG_CORRUPT) == 0;
+      // Of MPEG-4 in MP4 libavformat leaves the size to the decoder.
+      const bool fits = header->width == 0 || (frame->width == header->width && frame->height == header->height);
+      shown += whole && fits ? 1 : 0;
+    }
+  };
+  const auto end_group = [&](std::size_t at) {
+    if (!decoder) return;
+    avcodec_send_packet(decoder.get(), nullptr);
+    receive();
+    if (shown != sent) {
+      problems += "before packet " + std::to_string(at) + ": " + std::to_string(shown) + " of " + std::to_string(sent) +
+                  " frames; ";
+    }
+    sent = shown = 0;
+  };
+  const AvPacket packet = make_av_packet();
+  std::size_t at = 0;
+  for (; av_read_frame(input.get(), packet.get()) == 0; av_packet_unref(packet.get())) {
+    if (packet->stream_index != index) continue;
+    if ((packet->flags & AV_PKT_FLAG_KEY) != 0) {
+      end_group(at);
+      decoder.reset(avcodec_alloc_context3(avcodec_find_decoder(header->codec_id)));
+      av_check(avcodec_parameters_to_context(decoder.get(), header), file);
+      decoder->thread_count = 1;
+      av_check(avcodec_open2(decoder.get(), nullptr, nullptr), file);
+    }
+    if (!decoder) return file.string() + ": begins without a key frame";
+    ++at;
+    ++sent;
+    avcodec_send_packet(decoder.get(), packet.get());
+    receive();
+  }
+  end_group(at);
+  return at == 0 ? file.string() + ": no frames" : problems.empty() ? "" : file.string() + ": " + problems;
+}
+
 VideoFile read_video(const std::filesystem::path& file) {
   VideoFile video;
   complaints.clear();

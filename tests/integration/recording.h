@@ -31,6 +31,10 @@ struct VideoFile {
 // Throws Error for what no player opens.
 VideoFile read_video(const std::filesystem::path& file);
 
+// For EXPECT_EQ: empty, or what is wrong. From each key frame on, a decoder that knows no more than the file's header
+// shows every frame up to the next one, in the size that the header has.
+std::string check_key_frames(const std::filesystem::path& file);
+
 // Of the frames; -1 where there is none to be read.
 std::vector<std::int64_t> numbers_of(const VideoFile& video);
 // Times since the first frame, ns.

@@ -171,6 +171,11 @@ export class TestCamera {
     return endProcess(this.child);
   }
 
+  // A line of its standard input (tools/testcam --help).
+  command(line) {
+    this.child.stdin.write(`${line}\n`);
+  }
+
   // What it sends may be another codec than before.
   back(codec) {
     return this.#spawn(codec);

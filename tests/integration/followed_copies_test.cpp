@@ -1,0 +1,387 @@
+// Copies of streams that become others in the midst: what is recorded, and what viewers get, can be decoded from each
+// key frame on by who knows no more than its header.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include "core/big_endian.h"
+#include "tests/integration/clips.h"
+#include "tests/integration/recording.h"
+#include "tests/integration/rig_run.h"
+#include "tests/integration/test_camera.h"
+#include "tests/integration/times_in.h"
+#include "tests/unit/peers.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr const char* quiet = "http_address: off\nrtsp_address: off\nworkers: {count: 1}\n";
+
+void run(const std::string& command) {
+  Program program({"sh", "-c", command});
+  ASSERT_EQ(program.wait(), 0) << command;
+}
+
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
+  std::string text;
+  std::string piece(4096, '\0');
+  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) text.append(piece, 0, size);
+  return text;
+}
+
+// The width that ffprobe finds.
+int width_of(const std::string& url, const std::string& options = "") {
+  const std::string text =
+      output_of("timeout 20 ffprobe -v error " + options +
+                " -select_streams v:0 -show_entries stream=width -of default=nk=1:nw=1 '" + url + "'");
+  return text.empty() ? 0 : std::stoi(text);
+}
+
+void write_file(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+std::uint8_t* data_of(std::string& bytes, std::size_t at) {
+  return static_cast<std::uint8_t*>(static_cast<void*>(&bytes.at(at)));
+}
+
+// The tags of an FLV file, so much later.
+std::string flv_tags(std::string bytes, unsigned later_ms) {
+  constexpr std::size_t header = 13;
+  std::string tags;
+  for (std::size_t at = header; at + 11 <= bytes.size();) {
+    const std::size_t size = 15 + get_big_endian(data_of(bytes, at + 1), 3);
+    if (later_ms > 0) put_big_endian(get_big_endian(data_of(bytes, at + 4), 3) + later_ms, 3, data_of(bytes, at + 4));
+    constexpr char script = 18;
+    if (bytes[at] != script && at + size <= bytes.size()) tags += bytes.substr(at, size);
+    at += size;
+  }
+  return tags;
+}
+
+struct Joined {
+  std::string name;
+  std::string encoder;
+  std::string ending;        // of the two parts
+  std::string remuxed = "";  // the ending of what ffmpeg makes of both
+  std::string recorded = ".mp4";
+};
+
+void PrintTo(const Joined& joined, std::ostream* out) { *out << joined.name; }
+
+constexpr int frames = 24;  // of each part
+constexpr int gop = 6;
+
+class FollowedJoints : public testing::TestWithParam<Joined> {
+ protected:
+  fs::path make_source() {
+    const Joined& how = GetParam();
+    const auto part = [&](const std::string& name, int width, int height) {
+      ClipSpec spec{.name = name + "." + how.ending, .encoder = how.encoder, .frames = frames, .gop = gop};
+      spec.width = width;
+      spec.height = height;
+      if (how.encoder == "mjpeg") spec.pixels = "yuvj420p";
+      make_clip(folder_.path(), spec);
+      return read_text(folder_.path() / spec.name);
+    };
+    const std::string large = part("large", 320, 240);
+    const std::string small = part("small", 192, 160);
+    const fs::path joined = folder_.path() / ("joined." + how.ending);
+    if (how.ending == "flv") {
+      write_file(joined, large.substr(0, 13) + flv_tags(large, 0) + flv_tags(small, 40 * frames));
+    } else {
+      write_file(joined, large + small);
+    }
+    if (how.remuxed.empty()) return joined;
+    const fs::path remuxed = folder_.path() / ("remuxed." + how.remuxed);
+    run("ffmpeg -v error -y -r 25 -i '" + joined.string() + "' -c copy '" + remuxed.string() + "' 2>/dev/null");
+    return remuxed;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(FollowedJoints, AreTwoFilesThatCanBePlayed) {
+  if (!can_encode(GetParam().encoder)) GTEST_SKIP() << "this FFmpeg has no " << GetParam().encoder;
+  const fs::path source = make_source();
+  RigRun rig(std::string(quiet) + "cameras:\n  cam:\n    source: \"" + source.string() +
+             "\"\n    pace: fast\n    encode: {codec: copy}\n    record: {path: cam" + GetParam().recorded + "}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(times_in(rig.log(), "its frames are 192x160 now"), 1U) << rig.log();
+  const std::array files{rig.file("cam" + GetParam().recorded), rig.file("cam-1" + GetParam().recorded)};
+  std::size_t shown = 0;
+  for (const fs::path& file : files) {
+    ASSERT_TRUE(fs::exists(file)) << rig.log();
+    EXPECT_EQ(check_key_frames(file), "");
+    shown += read_video(file).pictures.size();
+  }
+  EXPECT_EQ(read_video(files[0]).width, 320);
+  EXPECT_EQ(read_video(files[1]).width, 192);
+  EXPECT_FALSE(fs::exists(rig.file("cam-2" + GetParam().recorded))) << rig.log();
+  EXPECT_EQ(shown, rig.camera("cam").at("frames").at("recorded").get<std::size_t>());
+  EXPECT_GE(shown, 2U * frames - 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FollowedJoints,
+    testing::Values(Joined{"h264_flv", "libx264", "flv"}, Joined{"h264", "libx264", "h264"},
+                    Joined{"h264_ts", "libx264", "ts"}, Joined{"h264_mkv", "libx264", "h264", "mkv"},
+                    Joined{"h264_mp4_to_mkv", "libx264", "h264", "mp4", ".mkv"}, Joined{"hevc", "libx265", "hevc"},
+                    Joined{"hevc_ts", "libx265", "ts"}, Joined{"hevc_mp4", "libx265", "hevc", "mp4"},
+                    Joined{"mpeg4_ts", "mpeg4", "ts"}, Joined{"mpeg4_to_mkv", "mpeg4", "ts", "", ".mkv"},
+                    Joined{"mpeg2_ts", "mpeg2video", "ts"}, Joined{"mjpeg", "mjpeg", "mjpeg"}),
+    [](const auto& test) { return test.param.name; });
+
+class FollowedCopies : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  static std::set<fs::path> recordings(const RigRun& rig, const std::string& camera) {
+    std::set<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(rig.folder())) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(camera) && name.ends_with(".mp4")) files.insert(entry.path());
+    }
+    return files;
+  }
+
+  TemporaryFolder folder_;
+};
+
+// One that changes with every other group of pictures would be a file for each.
+TEST_F(FollowedCopies, OfAStreamThatChangesAllTheTimeAreFewFilesAndNothingIsLost) {
+  make_clip(folder_.path(), {.name = "large.h264", .width = 320, .height = 240, .frames = 4, .gop = 4});
+  make_clip(folder_.path(), {.name = "small.h264", .width = 192, .height = 160, .frames = 4, .gop = 4});
+  std::string all;
+  for (int i = 0; i < 40; ++i) all += read_text(folder_.path() / (i % 2 == 0 ? "large.h264" : "small.h264"));
+  write_file(folder_.path() / "all.h264", all);
+  RigRun rig(std::string(quiet) + "cameras: {cam: {source: \"" + path("all.h264") +
+             "\", pace: fast, encode: {codec: copy}, record: {path: cam.mp4}}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), 160) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("again and again"));
+  const auto files = recordings(rig, "cam");
+  EXPECT_LE(files.size(), 10U);
+  std::size_t shown = 0;
+  for (const fs::path& file : files) shown += read_video(file).pictures.size();
+  EXPECT_EQ(shown, 160U);
+}
+
+// The size of the running stream changes; RTSP announces nothing.
+TEST_F(FollowedCopies, OfACameraBeginNewFilesAndViewersGetTheNewHeader) {
+  if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
+  TestCamera camera({"--width", "320", "--height", "240"});
+  const std::string http = std::to_string(free_port());
+  const std::string rtsp = std::to_string(free_port());
+  RigRun rig("http_address: 127.0.0.1:" + http + "\nrtsp_address: 127.0.0.1:" + rtsp +
+             "\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" + camera.url() +
+             "\"\n    rtsp_transport: tcp\n    record: {path: cam.mp4}\n");
+  ASSERT_TRUE(rig.wait_for_growth("cam.mp4", 5000)) << rig.log();
+  camera.command("resize 640x360");
+  ASSERT_TRUE(rig.wait_for_growth("cam-1.mp4", 5000)) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("its frames are 640x360 now"));
+  EXPECT_EQ(width_of("http://127.0.0.1:" + http + "/cameras/cam/stream.mp4"), 640);
+  EXPECT_EQ(width_of("rtsp://127.0.0.1:" + rtsp + "/cam", "-rtsp_transport tcp"), 640);
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const auto files = recordings(rig, "cam");
+  EXPECT_EQ(files.size(), 2U) << rig.log();
+  for (const fs::path& file : files) EXPECT_EQ(check_key_frames(file), "");
+  EXPECT_EQ(read_video(rig.file("cam.mp4")).width, 320);
+  EXPECT_EQ(read_video(rig.file("cam-1.mp4")).width, 640);
+}
+
+// `ffmpeg -c copy` cuts at any place: its edit list hides what has to be decoded before.
+TEST_F(FollowedCopies, HaveNothingThatAnEditListHides) {
+  const std::string cut = path("cut.mp4");
+  make_clip(folder_.path(), {.name = "whole.mp4", .frames = 100, .b_frames = 2, .gop = 50, .rate = 25});
+  run("ffmpeg -v error -y -ss 1.2 -i '" + path("whole.mp4") + "' -c copy '" + cut + "'");
+  const std::size_t shown = read_video(cut).pictures.size();
+  ASSERT_EQ(shown, 70U);
+  RigRun rig(std::string(quiet) + "defaults: {source: \"" + cut +
+             "\", pace: fast}\ncameras:\n  own: {record: {path: own.mp4}}\n"
+             "  copied: {encode: {codec: copy}, record: {path: copied.mp4}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  const VideoFile own = read_video(rig.file("own.mp4"));
+  EXPECT_EQ(own.pictures.size(), shown);
+  EXPECT_EQ(numbers_of(own).front(), 30);
+  EXPECT_NEAR(own.duration_s, 2.8, 0.05);
+  EXPECT_THAT(rig.log(), HasSubstr("edit list cuts between key frames"));
+  const VideoFile copied = read_video(rig.file("copied.mp4"));
+  EXPECT_EQ(check_key_frames(rig.file("copied.mp4")), "");
+  EXPECT_EQ(copied.pictures.size(), 50U);
+  EXPECT_EQ(numbers_of(copied).front(), 50);
+  EXPECT_EQ(rig.camera("copied").at("frames").at("recorded"), 50);
+  EXPECT_EQ(rig.camera("copied").at("frames").at("dropped").at("undecodable"), 20);
+}
+
+// What is hidden behind a key frame, and would be shown before it, is no reason to leave anything out.
+TEST_F(FollowedCopies, OfAFileThatIsCutAtAKeyFrameAreWhole) {
+  make_clip(folder_.path(), {.name = "whole.mp4", .frames = 100, .b_frames = 2, .gop = 25, .rate = 25});
+  run("ffmpeg -v error -y -ss 1 -i '" + path("whole.mp4") + "' -c copy '" + path("cut.mp4") + "'");
+  const std::size_t shown = read_video(path("cut.mp4")).pictures.size();
+  RigRun rig(std::string(quiet) + "cameras: {cam: {source: \"" + path("cut.mp4") +
+             "\", pace: fast, record: {path: cam.mp4}}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_THAT(rig.log(), HasSubstr("passed on as it comes"));
+  EXPECT_EQ(read_video(rig.file("cam.mp4")).pictures.size(), shown);
+  EXPECT_EQ(check_key_frames(rig.file("cam.mp4")), "");
+}
+
+// Pieces of two encoders, in one playlist: seconds 0 and 1 of the one, 2 and 3 of the other.
+class FollowedHls : public FollowedCopies {
+ protected:
+  void make_pieces(const std::string& name, const std::string& size, const std::string& options) {
+    run("cd '" + folder_.path().string() + "' && ffmpeg -v error -y -f lavfi -i testsrc2=size=" + size +
+        ":rate=25 -t 4 -c:v libx264 -pix_fmt yuv420p -preset ultrafast -g 25 -bf 0 " + options +
+        " -f hls -hls_time 1 -hls_list_size 0 " + name + ".m3u8");
+  }
+  // Both halves are recorded, in two files that can be played. Returns the frames of the first one.
+  std::size_t record(const std::string& lines) {
+    write_file(path("all.m3u8"), "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:1\n" + lines + "#EXT-X-ENDLIST\n");
+    const std::string port = std::to_string(free_port());
+    Program server({"python3", "-u", "-m", "http.server", port, "--bind", "127.0.0.1", "--directory", folder_.path()});
+    EXPECT_THAT(server.first_line(), HasSubstr("Serving"));
+    RigRun rig(std::string(quiet) + "cameras: {cam: {source: \"http://127.0.0.1:" + port +
+               "/all.m3u8\", record: {path: cam.mp4}}}\n");
+    EXPECT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_accounting(rig.report()), "");
+    for (const char* file : {"cam.mp4", "cam-1.mp4"}) {
+      if (!fs::exists(rig.file(file))) {
+        ADD_FAILURE() << file << " is missing\n" << rig.log();
+        return 0;
+      }
+      EXPECT_EQ(check_key_frames(rig.file(file)), "") << rig.log();
+    }
+    const VideoFile first = read_video(rig.file("cam.mp4"));
+    const VideoFile second = read_video(rig.file("cam-1.mp4"));
+    EXPECT_EQ(first.width, 320);
+    EXPECT_EQ(second.width, 192);
+    EXPECT_EQ(second.pictures.size(), 50U) << rig.log();
+    return first.pictures.size();
+  }
+};
+
+TEST_F(FollowedHls, HasAnotherInitSegment) {
+  const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
+  make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");
+  make_pieces("b", "192x160", fragments + "b.mp4 -hls_segment_filename b%d.m4s");
+  EXPECT_EQ(record("#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1,\na0.m4s\n#EXTINF:1,\na1.m4s\n#EXT-X-DISCONTINUITY\n"
+                   "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:1,\nb2.m4s\n#EXTINF:1,\nb3.m4s\n"),
+            50U);
+}
+
+TEST_F(FollowedHls, HasItsVideoInOtherStreams) {
+  make_pieces("a", "320x240", "-hls_segment_options mpegts_start_pid=256 -hls_segment_filename a%d.ts");
+  make_pieces("b", "192x160", "-hls_segment_options mpegts_start_pid=512 -hls_segment_filename b%d.ts");
+  EXPECT_GE(
+      record("#EXTINF:1,\na0.ts\n#EXTINF:1,\na1.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:1,\nb2.ts\n#EXTINF:1,\nb3.ts\n"), 48U)
+      << "the change costs what libavformat holds back";
+}
+
+// Display matrices as phones write them, in the header of the track.
+std::string with_matrix(std::string file, const std::array<int, 4>& matrix) {
+  const std::size_t at = file.find("tkhd") + 4 + 40;
+  const std::array<std::size_t, 4> places{0, 4, 12, 16};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto number = static_cast<std::uint32_t>(matrix.at(i) * 65536);
+    put_big_endian(number, 4, data_of(file, at + places.at(i)));
+  }
+  return file;
+}
+
+// Small and grey, as ffmpeg shows the first frame.
+std::string shown(const fs::path& file) {
+  return output_of("ffmpeg -v error -i '" + file.string() + "' -frames:v 1 -vf scale=8:8,format=gray -f rawvideo -");
+}
+
+double difference(const std::string& a, const std::string& b) {
+  if (a.size() != 64 || b.size() != 64) return 255;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    sum += std::abs(static_cast<int>(static_cast<unsigned char>(a[i])) - static_cast<unsigned char>(b[i]));
+  return sum / 64;
+}
+
+TEST_F(FollowedCopies, OfMirroredClipsLookAsTheClipsDo) {
+  run("ffmpeg -v error -y -f lavfi -i testsrc2=size=160x128:rate=25:duration=1 -vf \"geq=lum='X+Y/2':cb=128:cr=128\" "
+      "-c:v libx264 -pix_fmt yuv420p '" +
+      path("plain.mp4") + "'");
+  const std::string plain = read_text(path("plain.mp4"));
+  const std::vector<std::pair<std::string, std::array<int, 4>>> matrices{
+      {"hflip", {-1, 0, 0, 1}},       {"vflip", {1, 0, 0, -1}},   {"transpose", {0, 1, 1, 0}},
+      {"transverse", {0, -1, -1, 0}}, {"quarter", {0, 1, -1, 0}}, {"half", {-1, 0, 0, -1}},
+  };
+  std::string cameras;
+  for (const auto& [name, matrix] : matrices) {
+    write_file(path(name + ".mp4"), with_matrix(plain, matrix));
+    cameras += "  " + name + ": {source: \"" + path(name + ".mp4") + "\", pace: fast, record: {path: " + name +
+               ".mp4}, outputs: {kept: {encode: {codec: copy}, record: {path: " + name + "_kept.mp4}}}}\n";
+  }
+  RigRun rig(std::string(quiet) + "cameras:\n" + cameras);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  for (const auto& [name, matrix] : matrices) {
+    const std::string right = shown(path(name + ".mp4"));
+    ASSERT_EQ(right.size(), 64U);
+    EXPECT_GT(difference(right, shown(path("plain.mp4"))), 20) << name;
+    EXPECT_LT(difference(shown(rig.file(name + ".mp4")), right), 4) << name;
+    EXPECT_LT(difference(shown(rig.file(name + "_kept.mp4")), right), 4) << name;
+  }
+  EXPECT_THAT(rig.log(), HasSubstr("h264 that is mirrored"));
+}
+
+// The programme map moves the video, and sound, to other streams.
+class FollowedProgramme : public FollowedCopies {
+ protected:
+  std::string make_part(const std::string& name, const std::string& pids, int begin, const std::string& size) {
+    run("ffmpeg -v error -y -f lavfi -i testsrc2=size=" + size +
+        ":rate=25 -f lavfi -i sine=sample_rate=48000 -t 2 "
+        "-c:v libx264 -pix_fmt yuv420p -preset ultrafast -g 10 -c:a aac " +
+        pids + " -output_ts_offset " + std::to_string(begin) + " -f mpegts '" + path(name) + "'");
+    return read_text(path(name));
+  }
+};
+
+TEST_F(FollowedProgramme, IsRecordedBeyondTheChange) {
+  const std::string first = make_part("a.ts", "-streamid 0:257 -streamid 1:258 -tables_version 1", 0, "320x240");
+  const std::string second = make_part("b.ts", "-streamid 0:513 -streamid 1:514 -tables_version 2", 2, "320x240");
+  const std::string third = make_part("c.ts", "-streamid 0:257 -streamid 1:258 -tables_version 3", 4, "192x160");
+  write_file(path("all.ts"), first + second + third);
+  RigRun rig(std::string(quiet) + "defaults: {source: \"" + path("all.ts") +
+             "\", pace: fast}\ncameras:\n  own: {record: {path: own.mp4}}\n"
+             "  encoded: {encode: {codec: h264}, record: {path: encoded.mp4}}\n");
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_THAT(rig.log(), HasSubstr("goes on with another stream"));
+  EXPECT_EQ(recordings(rig, "own").size(), 2U) << "where nothing but the stream's number changes, the file goes on";
+  EXPECT_EQ(read_video(rig.file("own-1.mp4")).width, 192);
+  for (const std::string name : {"own", "encoded"}) {
+    std::size_t frames_shown = 0;
+    int sounds = 0;
+    for (const fs::path& file : recordings(rig, name)) {
+      EXPECT_EQ(check_key_frames(file), "");
+      const VideoFile video = read_video(file);
+      EXPECT_EQ(video.complaints, 0) << video.text;
+      frames_shown += video.pictures.size();
+      sounds += static_cast<int>(sound_times(file).size());
+    }
+    EXPECT_GE(frames_shown, 150U - 4) << name << ": each change costs what libavformat holds back\n" << rig.log();
+    EXPECT_GE(sounds, 250) << name;
+  }
+}
+
+}  // namespace
+}  // namespace campipe::test
