@@ -11,6 +11,7 @@ namespace campipe {
 // Times of its packets are in `time_base`.
 struct SourceStream {
   const AVCodecParameters* codec = nullptr;  // owned by the source; null: packets of the test pattern
+  unsigned serial = 0;                       // counts up when another of the source's streams takes its place
   AVRational time_base{1, 90000};
   std::int64_t start = 0;  // the time that becomes 0, in time_base
   double frame_rate = 0;   // 0: unknown

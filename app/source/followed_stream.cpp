@@ -100,6 +100,7 @@ void FollowedStream::begin(const SourceStream& announced) {
 // What its packets say from now on is another stream's.
 void FollowedStream::follow_source() {
   source_codec_ = announced_->codec;
+  serial_ = announced_->serial;
   codec_id_ = source_codec_->codec_id;
   any_key_frame_ = false;
   awaits_key_frame_ = true;
@@ -140,7 +141,7 @@ FollowedStream::Change FollowedStream::take(const AVPacket& packet, Clock::time_
   fault_ = Fault::none;
   if (source_codec_ == nullptr) return Change::none;
   const bool is_key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
-  if (announced_->codec != source_codec_ || announced_->codec->codec_id != codec_id_) {
+  if (announced_->serial != serial_ || announced_->codec->codec_id != codec_id_) {
     follow_source();
     if (const auto more = other_lines_.pass(now)) {
       spdlog::info("{}: its source goes on with another stream ({}){}", camera_, avcodec_get_name(codec_id_), *more);

@@ -89,6 +89,7 @@ class FollowedStream {
   const bool tries_;
   const SourceStream* announced_ = nullptr;
   const AVCodecParameters* source_codec_ = nullptr;  // that is followed
+  unsigned serial_ = 0;
   AVCodecID codec_id_ = AV_CODEC_ID_NONE;
   AvCodecParameters codec_;  // of stream_
   SourceStream stream_;

@@ -177,7 +177,9 @@ class FileSource final : public Source {
     input_.reset(context);
     refuse_unknown_flv();
     av_check(find_stream_info(*context), "cannot read " + name_);
+    const unsigned serial = streams_.description.serial + 1;
     streams_ = choose_streams(*context, config_, shown_url(config_));
+    streams_.description.serial = serial;
   }
 
   // Read by itself: libavformat has passed its beginning.

@@ -162,6 +162,7 @@ void choose_video(const AVFormatContext& input, MediaStreams& streams, int index
   streams.video = index;
   streams.others = 0;
   description.codec = stream.codecpar;
+  ++description.serial;
   description.decoder = avcodec_get_name(stream.codecpar->codec_id);
   description.start = av_rescale_q(description.start, description.time_base, stream.time_base);
   description.time_base = stream.time_base;

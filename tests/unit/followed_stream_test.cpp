@@ -225,12 +225,14 @@ TEST_F(Followed, AnotherStreamOfTheSourceBeginsWithItsKeyFrame) {
   other->codec_type = AVMEDIA_TYPE_VIDEO;
   other->codec_id = AV_CODEC_ID_H264;
   announced.codec = other.get();
+  ++announced.serial;
   EXPECT_EQ(followed_.take(*small_.packets.at(1)), Change::none);
   EXPECT_EQ(followed_.fault(), Fault::no_key_frame);
   EXPECT_EQ(followed_.take(key(false)), Change::stream);
   EXPECT_EQ(followed_.fault(), Fault::none);
   EXPECT_EQ(extradata_of(followed_.stream()), before) << "the same, so that files go on";
   announced.codec = large_.stream.codec;
+  ++announced.serial;
   EXPECT_EQ(followed_.take(key(true)), Change::stream);
   EXPECT_EQ(followed_.stream().codec->width, 320);
 }
