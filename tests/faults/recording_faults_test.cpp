@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <iterator>
 #include <map>
 
 #include "tests/integration/recording.h"
@@ -41,6 +42,13 @@ std::vector<nlohmann::json> lines_of(const fs::path& file) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
+}
+
+// A file that is written: frames are in it, not its header alone.
+bool has_fragment(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  return bytes.find("moof") != std::string::npos;
 }
 
 // How often each file begins and ends in the index.
@@ -262,18 +270,23 @@ TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
   const std::string here =
       yaml.substr(0, yaml.find("{camera}")) + (folder.path() / "{camera}").string() + yaml.substr(yaml.find("/%Y"));
   const auto is_open = [](const auto& file) { return !file.second.contains("end"); };
+  const auto is_left_with_frames = [&](const auto& file) {
+    return is_open(file) && has_fragment(index.parent_path() / file.first);
+  };
   {
     RigRun rig(here);
     const auto signal_all = [&](int number) {
       for (const pid_t process : rig.processes()) ::kill(process, number);
     };
-    // One file is over, and the next one is in the index, too: that comes after the file itself. All are stopped to
-    // look, so that it stays so until all are dead.
+    // One file is over, and the next one is in the index, too, and has frames in it: without any it would be deleted.
+    // All are stopped to look, so that it stays so until all are dead.
     ASSERT_TRUE(eventually([&] {
       signal_all(SIGSTOP);
       try {
         const auto known = events_of(index);
-        if (known.size() >= 2 && std::ranges::count_if(known, is_open) == 1) return true;
+        if (known.size() >= 2 && std::ranges::count_if(known, is_open) == 1 &&
+            std::ranges::count_if(known, is_left_with_frames) == 1)
+          return true;
       } catch (const nlohmann::json::parse_error&) {  // a line that is being written
       }
       signal_all(SIGCONT);
