@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <map>
@@ -71,6 +72,19 @@ double behind_gap(const std::vector<double>& times) {
     if (times[i] - times[i - 1] > 0.5) return times[i];
   }
   return -1;
+}
+
+struct Steps {
+  double usual = 0;
+  double largest = 0;  // forwards or backwards
+};
+// From each time to the next.
+Steps steps_of(const std::vector<double>& times) {
+  std::vector<double> steps;
+  for (std::size_t i = 1; i < times.size(); ++i) steps.push_back(times[i] - times[i - 1]);
+  if (steps.empty()) return {};
+  std::ranges::sort(steps);
+  return {steps[steps.size() / 2], std::max(steps.back(), -steps.front())};
 }
 
 class Sound : public testing::Test {
@@ -171,22 +185,28 @@ TEST_F(Sound, OfASlowPlayerGoesOnInStepWithThePictures) {
   }
 }
 
-// Each camera with another kind of sound.
+// Each camera with another kind of sound. Over RTSP both are streams of their own: which of them has come further when
+// ffprobe ends depends on how busy the machine is. They are in step where they begin together, and neither jumps or
+// runs at another pace.
 TEST_F(Sound, IsHeardByRtsp) {
-  const std::map<std::string, std::string> kinds{{"aac", "-c:a aac"},
-                                                 {"opus", "-c:a libopus"},
-                                                 {"pcm_alaw", "-c:a pcm_alaw -ar 8000"},
-                                                 {"pcm_mulaw", "-c:a pcm_mulaw -ar 8000"}};
+  struct Kind {
+    std::string arguments;
+    double step = 1024 / 48000.;  // between its packets, s
+  };
+  const std::map<std::string, Kind> kinds{{"aac", {"-c:a aac"}},
+                                          {"opus", {"-c:a libopus", 0.02}},
+                                          {"pcm_alaw", {"-c:a pcm_alaw -ar 8000"}},
+                                          {"pcm_mulaw", {"-c:a pcm_mulaw -ar 8000"}}};
   const int rtsp = free_port();
   std::vector<std::string> codecs;
   std::string yaml = "http_address: \"127.0.0.1:" + std::to_string(http_) +
                      "\"\nrtsp_address: \"127.0.0.1:" + std::to_string(rtsp) + "\"\nworkers: {count: 1}\ncameras:\n";
-  for (const auto& [codec, arguments] : kinds) {
+  for (const auto& [codec, kind] : kinds) {
     const std::string file = (folder_.path() / (codec + ".mkv")).string();
     Program ffmpeg({"sh", "-c",
                     "ffmpeg -v error -f lavfi -i testsrc2=size=160x120:rate=25:duration=20 -f lavfi -i "
                     "sine=sample_rate=48000:duration=20 -c:v libx264 -preset ultrafast -g 25 -bf 0 " +
-                        arguments + " '" + file + "'"});
+                        kind.arguments + " '" + file + "'"});
     ASSERT_EQ(ffmpeg.wait(), 0);
     codecs.push_back(codec);
     yaml += "  " + codec + ": {source: \"" + file + "\", loop: true, encode: {codec: copy}}\n";
@@ -206,7 +226,10 @@ TEST_F(Sound, IsHeardByRtsp) {
       ASSERT_TRUE(is_enough(heard)) << heard.complaints << rig_->log();
       EXPECT_THAT(heard.codecs, testing::IsSupersetOf({std::string("h264"), codec}));
       EXPECT_NEAR(heard.audio.front(), heard.video.front(), 0.1);
-      EXPECT_NEAR(heard.audio.back(), heard.video.back(), 0.3);
+      EXPECT_LT(steps_of(heard.video).largest, 0.3);
+      EXPECT_LT(steps_of(heard.audio).largest, 0.3);
+      EXPECT_NEAR(steps_of(heard.video).usual, 0.04, 0.002);
+      EXPECT_NEAR(steps_of(heard.audio).usual, kinds.at(codec).step, 0.002);
     }
   }
 }
