@@ -152,8 +152,8 @@ void Muxer::begin_fragment() {
 
 void Muxer::write(const PacketView& packet) {
   if (!makes_sample(parameters_.codec, parameters_.extradata, packet.data)) {
-    report_left_out("there is no frame in it");
-    return;
+    ++left_out_;
+    return report_left_out("there is no frame in it");
   }
   if (!context_) begin_fragment();
   empty_ = false;
@@ -169,10 +169,13 @@ void Muxer::write_audio(const PacketView& packet) {
 
 // What a camera sends may be damaged in such a way that the muxer does not take it: it is left out.
 void Muxer::hand_over(AVPacket& packet) {
+  const bool of_video = packet.stream_index == 0;
   const int status = av_write_frame(context_.get(), &packet);
   av_packet_unref(&packet);
   if (status == AVERROR(ENOMEM)) throw std::bad_alloc();
-  if (status < 0) report_left_out(av_error_text(status));
+  if (status >= 0) return;
+  if (of_video) ++left_out_;
+  report_left_out(av_error_text(status));
 }
 
 void Muxer::report_left_out(const std::string& why) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ffmpeg.h"
@@ -31,11 +32,14 @@ class Muxer {
 
   // The bytes that begin a file.
   [[nodiscard]] const std::vector<std::uint8_t>& header() const { return header_; }
+  // What makes no sample is left out.
   void write(const PacketView& packet);
   void write_audio(const PacketView& packet);
   // The bytes of the packets since the last call; none, if there were none. `next_dts`, `file_end`: see
   // Recorder::flush().
   std::vector<std::uint8_t> end_fragment(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end);
+  // Packets of the video that were left out since the last call, by the end of a fragment.
+  [[nodiscard]] std::uint64_t take_left_out() { return std::exchange(left_out_, 0); }
 
  private:
   struct Closer {
@@ -56,6 +60,7 @@ class Muxer {
   std::unique_ptr<AVFormatContext, Closer> context_;  // of the open fragment
   VideoTrack video_;
   std::optional<AudioTrack> audio_;
+  std::uint64_t left_out_ = 0;
   bool reported_left_out_ = false;
   bool empty_ = true;  // that is: no packet in it yet
 };

@@ -153,6 +153,7 @@ class FileRecorder final : public Recorder {
     }
     const std::vector<std::uint8_t> fragment = muxer_.end_fragment(next_dts, file_end);
     if (!fragment.empty()) ++pending_.fragments;
+    pending_.packets -= std::min(pending_.packets, muxer_.take_left_out());
     unwritten_.insert(unwritten_.end(), fragment.begin(), fragment.end());
     if (unwritten_.empty()) return position_;
     store();

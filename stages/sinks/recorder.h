@@ -64,6 +64,7 @@ class Recorder {
 
   [[nodiscard]] virtual const std::string& path() const = 0;  // the file as it is really called
   // Takes one packet into the open fragment (copied). Decode times that do not grow are corrected by the smallest step.
+  // A damaged one, of which the container would have no frame, is left out: RecordPosition::packets is without it.
   virtual void write(const PacketView& packet) = 0;
   // Likewise of the audio track; without one it does nothing. Only its pts counts.
   virtual void write_audio(const PacketView& packet) = 0;

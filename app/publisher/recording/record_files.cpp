@@ -267,9 +267,9 @@ void RecordFiles::flush_before(const PacketView& next) { commit(next.times.pts, 
 void RecordFiles::commit(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
                          std::optional<std::int64_t> file_end) {
   take_audio(audio_until);
-  const std::uint64_t packets = segment_->commit(next_dts, file_end);
+  const Segment::Committed committed = segment_->commit(next_dts, file_end);
   failpoint("publisher.flushed", config_.name);
-  store_.commit(*segment_, packets);
+  store_.commit(*segment_, committed);
   failpoint("publisher.committed", config_.name);
   audio_.give_back();
   if (const auto missing = pause_.end()) events_.on_resumed(*missing);
@@ -294,6 +294,7 @@ void RecordFiles::close(FileEnd why, const PacketView* next) {
   } else {
     commit(segment_->end(), segment_->end(), segment_->end());
   }
+  if (segment_->committed().position.packets == 0) return discard();  // all was damaged
   segment_->finish();
   const auto sync = segment_->sync();
   complete();

@@ -46,8 +46,9 @@ void RecordStore::begin(const RecordFile& file) {
   store_record_file(state_, file, begun);
 }
 
-void RecordStore::commit(const Segment& segment, std::uint64_t packets) {
-  recorded_ += packets;
+void RecordStore::commit(const Segment& segment, const Segment::Committed& committed) {
+  recorded_ += committed.packets;
+  unrecorded_ += committed.left_out;
   safe_ = std::max(safe_, written_);
   store(segment);
 }

@@ -35,8 +35,8 @@ class RecordStore {
 
   // A file is about to be made.
   void begin(const RecordFile& file);
-  // All that was written is in the file; `packets` of that in no other.
-  void commit(const Segment& segment, std::uint64_t packets);
+  // All that was written, as `committed` says, is in the file for good, or left out of it.
+  void commit(const Segment& segment, const Segment::Committed& committed);
   // The file as it is.
   void store(const Segment& segment);
   // The file, whose end is stored, is closed, and has its line in the index as soon as that is written.

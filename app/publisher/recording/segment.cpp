@@ -51,7 +51,8 @@ void Segment::write(const PacketView& packet, bool is_new) {
   end_ = std::max(end_, packet.times.pts + packet.times.duration);
   end_utc_ = clock_jumped_ ? file_.start_utc + (end_ - file_.begin)
                            : std::max(end_utc_, capture_utc_of(packet) + packet.times.duration);
-  if (is_new) ++fragment_.packets;
+  ++fragment_.packets;
+  if (is_new) ++fragment_.new_packets;
 }
 
 void Segment::write_audio(const PacketView& packet, const AudioParameters& stream) {
@@ -68,10 +69,14 @@ void Segment::end_with(FileEnd why, const PacketView* next) {
   ended_ = why;
 }
 
-std::uint64_t Segment::commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end) {
+Segment::Committed Segment::commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end) {
+  const std::uint64_t before = committed_.position.packets;
   committed_.position = recorder_->flush(next_dts, file_end);
   commit_end();
-  return std::exchange(fragment_, Fragment{}).packets;
+  const Fragment fragment = std::exchange(fragment_, Fragment{});
+  const std::uint64_t in_file = committed_.position.packets - before;
+  const std::uint64_t left_out = std::min(fragment.packets - std::min(in_file, fragment.packets), fragment.new_packets);
+  return {fragment.new_packets - left_out, left_out};
 }
 
 void Segment::commit_end() {

@@ -54,8 +54,13 @@ class Segment {
   void write_audio(const PacketView& packet, const AudioParameters& stream);
   // No packet follows. The last frame is shown until `next` comes, if there is one.
   void end_with(FileEnd why, const PacketView* next);
-  // Writes the fragment: see Recorder::flush(). Returns how many packets are in this file that are in no other.
-  std::uint64_t commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end);
+  // Of packets that are in no other file.
+  struct Committed {
+    std::uint64_t packets = 0;   // in this one
+    std::uint64_t left_out = 0;  // in none: there is no frame in them
+  };
+  // Writes the fragment: see Recorder::flush().
+  Committed commit(std::optional<std::int64_t> next_dts, std::optional<std::int64_t> file_end);
   // What end_with() added to the last frame counts, although nothing is written.
   void commit_end();
   // Writes into the header how long it is.
@@ -67,7 +72,8 @@ class Segment {
   // Packets that are not in the file yet.
   struct Fragment {
     bool empty = true;
-    std::uint64_t packets = 0;  // that are in no other file
+    std::uint64_t packets = 0;
+    std::uint64_t new_packets = 0;  // that are in no other file
     std::optional<std::int64_t> first_dts;
     std::int64_t end_dts = 0;  // of the newest one, with its duration
   };
