@@ -28,10 +28,11 @@ struct alignas(64) EncodeBlock {
   Counters counters;
   DropCounters dropped;
   MotionBlock motion;
-  SharedHistogram latency;  // arrival → encoded
+  SharedHistogram latency;  // transit, where that is known, and arrival → encoded
+  SharedHistogram transit;  // see core/frame_age.h
   SharedHistogram filter;
   SharedHistogram encode;
-  SharedHistogram overhead;  // latency less decode, filter and encode
+  SharedHistogram overhead;  // latency less transit, decode, filter and encode
   DecidedSets sets;
 };
 

@@ -8,7 +8,7 @@ struct SharedBlock;
 
 // Where an output's frames spent their time.
 struct Latencies {
-  HistogramCounts total, decode, queue, filter, encode, overhead;
+  HistogramCounts total, transit, decode, queue, filter, encode, overhead;
   // What came since `earlier`.
   [[nodiscard]] Latencies since(const Latencies& earlier) const;
   void add(const Latencies& others);

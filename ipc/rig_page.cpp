@@ -252,6 +252,7 @@ void RigPage::move(OutputId encoded, ProcessId from, ProcessId to) const {
   after.counters.add(before.counters);
   for (std::size_t cause = 0; cause < max_drop_causes; ++cause) after.dropped[cause].fetch_add(before.dropped[cause]);
   after.latency.add(before.latency.counts());
+  after.transit.add(before.transit.counts());
   after.filter.add(before.filter.counts());
   after.encode.add(before.encode.counts());
   after.overhead.add(before.overhead.counts());

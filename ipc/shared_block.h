@@ -15,7 +15,7 @@ struct alignas(64) SharedBlock {
   using Id = OutputId;
   Audience audience;                     // for workers
   std::atomic<std::int64_t> push_until;  // of a node of a cluster, for the publisher: monotonic ns
-  SharedHistogram latency, decode, queue, filter, encode, overhead;  // for the publisher's metrics
+  SharedHistogram latency, transit, decode, queue, filter, encode, overhead;  // for the publisher's metrics
 };
 
 }  // namespace campipe

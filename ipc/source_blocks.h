@@ -39,7 +39,8 @@ struct alignas(64) CopyBlock {
   Accusation accusation;
   Counters counters;
   DropCounters unpublished;
-  SharedHistogram latency;  // arrival → passed on
+  SharedHistogram latency;  // transit, where that is known, and arrival → passed on
+  SharedHistogram transit;  // see core/frame_age.h
 };
 
 }  // namespace campipe

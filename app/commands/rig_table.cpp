@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "core/milliseconds_text.h"
 #include "core/text_columns.h"
 
 namespace campipe {
@@ -73,9 +74,9 @@ const std::array<ColumnForm, column_count> forms{{
     {"STATE", false, 9, [](Sample s) { return s.state; }, no_value, [](Sample s) { return look_of_state(s.state); }},
     {"FPS", true, 8, [](Sample s) { return fmt::format("{:.1f}", s.rates.fps); }, [](Sample s) { return s.rates.fps; },
      no_look},
-    {"P50 ms", true, 4, [](Sample s) { return fmt::format("{:.1f}", s.latency.p50); },
+    {"P50 ms", true, 4, [](Sample s) { return milliseconds_text(s.latency.p50); },
      [](Sample s) { return s.latency.p50; }, no_look},
-    {"P95 ms", true, 7, [](Sample s) { return fmt::format("{:.1f}", s.latency.p95); },
+    {"P95 ms", true, 7, [](Sample s) { return milliseconds_text(s.latency.p95); },
      [](Sample s) { return s.latency.p95; }, no_look},
     {"DROP/s", true, 6, [](Sample s) { return fmt::format("{:.1f}", s.rates.drops_per_s); },
      [](Sample s) { return s.rates.drops_per_s; }, bad_if_dropping},
@@ -290,7 +291,7 @@ std::vector<StyledLine> stream_details(const StreamSample& s) {
     lines.emplace_back().add(fmt::format("{} {}x{}", s.processing.encoder, s.processing.width, s.processing.height));
   }
   std::string times;
-  for (const auto& [stage, p50] : s.latency.stages) times += fmt::format("  {} {:.1f} ms", stage, p50);
+  for (const auto& [stage, p50] : s.latency.stages) times += fmt::format("  {} {} ms", stage, milliseconds_text(p50));
   lines.emplace_back().add(fmt::format("{} decoded, {} encoded{}", s.frames.decoded, s.frames.encoded, times));
   std::string file = s.recording.file.empty() ? "no recording" : "recording to " + s.recording.file;
   if (!s.recording.paused.empty()) file = "recording paused: " + s.recording.paused;

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/frame_age.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"
 #include "ipc/rig_page.h"
@@ -32,6 +33,12 @@ constexpr std::array aac_rates{96000, 88200, 64000, 48000, 44100, 32000, 24000, 
 
 std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, codec.extradata + codec.extradata_size};
+}
+
+void record_latency(CopyBlock& block, const FrameTimes& times) {
+  const auto transit = transit_of(times);
+  if (transit) block.transit.record(*transit);
+  block.latency.record(transit.value_or(0) + times.encoded - times.arrival);
 }
 
 StreamParameters video_of(const SourceStream& stream) {
@@ -327,7 +334,7 @@ void PacketCopies::push(Track& track, const PacketView& packet, bool of_video) {
   }
   if (pushed) {
     ++track.pushed;
-    if (of_video) block.latency.record(packet.times.encoded - packet.times.arrival);
+    if (of_video) record_latency(block, packet.times);
   } else if (of_video) {
     track.need_key = true;
     counter(block.unpublished, DropCause::publisher_slow).fetch_add(1);

@@ -210,6 +210,7 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
   Latencies latencies;
   if (!output.is_copy()) {
     const EncodeBlock& block = encode_block(camera, output, page);
+    latencies.transit = block.transit.counts();
     if (!camera.is_mosaic()) {
       latencies.decode = decode_block(camera, page).decode.counts();
       latencies.queue = page.edge_reader(camera.frames().id, camera.nodes.front().process()).queue.counts();
@@ -217,6 +218,8 @@ Latencies latencies_of(const Camera& camera, const Output& output, const RigPage
     latencies.filter = block.filter.counts();
     latencies.encode = block.encode.counts();
     latencies.overhead = block.overhead.counts();
+  } else {
+    latencies.transit = page.copy(output.id).transit.counts();
   }
   if (output.before) latencies.add(output.before->latencies);
   latencies.total = latency_of(camera, output, page);

@@ -11,6 +11,7 @@
 
 #include "app/supervisor/report.h"
 #include "core/log.h"
+#include "core/milliseconds_text.h"
 #include "core/printable.h"
 #include "core/text_columns.h"
 #include "ipc/drop_causes.h"
@@ -66,9 +67,9 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
   std::vector<std::string> lines;
   lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "gpu", "drops"));
   for (const CameraStatus& c : cameras) {
-    std::string line = row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
-                           fmt::format("{:.1f}", c.p50_ms), fmt::format("{:.1f}", c.p95_ms),
-                           fmt::format("{}", c.worker), c.gpu, drops_of(c));
+    std::string line =
+        row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
+            milliseconds_text(c.p50_ms), milliseconds_text(c.p95_ms), fmt::format("{}", c.worker), c.gpu, drops_of(c));
     if (!c.note.empty()) line += "  " + c.note;
     lines.push_back(std::move(line));
   }
@@ -80,9 +81,9 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
 }
 
 std::string format_line(const CameraStatus& c) {
-  std::string line =
-      fmt::format("{}: {}, {:.1f} fps in, {:.1f} out, latency p50 {:.1f} ms, p95 {:.1f} ms, dropped {}, worker {}",
-                  c.name, c.state, c.fps_in, c.fps_out, c.p50_ms, c.p95_ms, drops_of(c), c.worker);
+  std::string line = fmt::format(
+      "{}: {}, {:.1f} fps in, {:.1f} out, latency p50 {} ms, p95 {} ms, dropped {}, worker {}", c.name, c.state,
+      c.fps_in, c.fps_out, milliseconds_text(c.p50_ms), milliseconds_text(c.p95_ms), drops_of(c), c.worker);
   if (c.gpu != "cpu") line += " on GPU " + c.gpu;
   if (!c.note.empty()) line += ", " + c.note;
   return line;

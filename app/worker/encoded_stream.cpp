@@ -10,6 +10,7 @@
 #include "app/control/thread_scope.h"
 #include "core/clock.h"
 #include "core/failpoint.h"
+#include "core/frame_age.h"
 #include "ipc/drop_causes.h"
 #include "ipc/encode_block.h"
 #include "ipc/rig_page.h"
@@ -108,10 +109,12 @@ void EncodedStream::take(const PacketView& packet) {
   times.encoded = now_ns();
   if (!packets_.push(stamped)) return;
   if (packet.key) key_frames_.sent(times.pts);
-  const std::int64_t latency = times.encoded - times.arrival;
-  block_.latency.record(latency);
+  const std::int64_t since_arrival = times.encoded - times.arrival;
+  const auto transit = transit_of(times);
+  if (transit) block_.transit.record(*transit);
+  block_.latency.record(transit.value_or(0) + since_arrival);
   block_.encode.record(cost);
-  block_.overhead.record(latency - times.decode_cost - times.filter_cost - cost);
+  block_.overhead.record(since_arrival - times.decode_cost - times.filter_cost - cost);
   failpoint("stage.pushed", output_.config.name);
   begin_ = now_ns();
 }

@@ -71,6 +71,18 @@ TEST(RigTable, ShowsHowMuchMoves) {
   EXPECT_EQ(table.find("motion"), table.rfind("motion"));
 }
 
+TEST(RigTable, ShowsNoLatencyThatIsLessThanItWas) {
+  const auto latency_of = [](double ms) {
+    auto dock = camera(10, 0);
+    dock["latency_ms"] = {{"p50", ms}, {"p95", 7.25}};
+    return text(stream_table(sample(1, {{"dock", dock}}).streams, 200));
+  };
+  EXPECT_THAT(latency_of(0.012), HasSubstr(" <0.1 "));
+  EXPECT_THAT(latency_of(0.06), HasSubstr(" 0.1 "));
+  EXPECT_THAT(latency_of(3.14159), HasSubstr(" 3.1 "));
+  EXPECT_THAT(latency_of(0), HasSubstr(" -     7.2 "));
+}
+
 // It has no id and takes nothing: what there is to say of it is when it comes.
 TEST(ProcessTable, ShowsWhoWaitsForARestart) {
   auto rig = status(1, {{"dock", camera(10, 0)}});

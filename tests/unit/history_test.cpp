@@ -18,7 +18,7 @@ json status(double uptime, int encoded, int dropped, int bytes) {
              {{"frames", {{"encoded", encoded}, {"dropped", drops}}},
               {"bytes", bytes},
               {"latency_ms", {{"p50", 20.0}, {"p95", 30.0}}},
-              {"stages_ms", {{"decode", {{"p50", 5.0}}}}}}}}}};
+              {"stages_ms", {{"transit", {{"p50", 12.0}}}, {"decode", {{"p50", 5.0}}}}}}}}}};
 }
 
 TEST(History, TellsWhatHappenedBetweenTwoSamples) {
@@ -34,6 +34,7 @@ TEST(History, TellsWhatHappenedBetweenTwoSamples) {
   EXPECT_EQ(dock["latency_p95_ms"], (json{30, 30, 30}));
   EXPECT_EQ(dock["decode_ms"], (json{5, 5, 5}));
   EXPECT_EQ(dock["encode_ms"], (json{nullptr, nullptr, nullptr}));
+  EXPECT_EQ(dock["transit_ms"], (json{12, 12, 12}));
   EXPECT_EQ(dock["t"].size(), 3U);
 }
 

@@ -65,6 +65,38 @@ TEST(PacketCopies, ATrackWithoutARingGetsItWhenTheSourceIsOpenedAgain) {
   }
 }
 
+// Of a camera that sends its time a copy's latency begins when the frame was taken, and else when it arrived.
+TEST(PacketCopies, LatencyBeginsAtCaptureWhereThatIsKnown) {
+  using Case = std::pair<CaptureClock, std::int64_t>;  // taken by which clock, and so long before the arrival
+  constexpr std::int64_t ms = 1'000'000;
+  for (const auto& [clock, before] : {Case{CaptureClock::camera, 70 * ms}, Case{CaptureClock::arrival, 70 * ms},
+                                      Case{CaptureClock::camera, -70 * ms}}) {
+    const RigPage page = RigPage::create(1);
+    PacketCopies copies({{.output = OutputId(0)}}, {}, false, page,
+                        {.on_video = [](auto&&...) {}, .on_audio = {}, .interrupted = [] { return false; }});
+    const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+    const SourceStream stream = stream_of(*video);
+    copies.begin(stream);
+    const AvPacket packet = make_av_packet();
+    av_check(av_new_packet(packet.get(), 100), "a packet");
+    packet->flags = AV_PKT_FLAG_KEY;
+    packet->pts = packet->dts = 0;
+    const std::int64_t arrival = now_ns();
+    copies.video(*packet, SourceClock(true), {arrival, utc_now_ns() - before, clock});
+    const double passed = static_cast<double>(now_ns() - arrival) / 1e6;
+    const bool known = clock == CaptureClock::camera;
+    const double expected = known && before > 0 ? 70 : 0;
+    const CopyBlock& block = page.copy(OutputId(0));
+    const double latency = block.latency.counts().quantile(0.5) / 1e6;
+    EXPECT_GE(latency, 0.95 * expected) << before;
+    EXPECT_LE(latency, 1.05 * (expected + passed) + 0.002) << before;
+    EXPECT_EQ(block.transit.counts().total(), known ? 1U : 0U);
+    if (known) {
+      EXPECT_NEAR(block.transit.counts().quantile(0.5) / 1e6, expected, 0.05 * expected + passed + 0.002) << before;
+    }
+  }
+}
+
 // Headers of MPEG-TS's AAC: 48 kHz in stereo, 16 kHz in mono, and none.
 const std::vector<std::uint8_t> stereo{0xff, 0xf1, 0x4c, 0x80, 0x0c, 0x9f, 0xfc};
 const std::vector<std::uint8_t> mono{0xff, 0xf1, 0x60, 0x40, 0x0c, 0x9f, 0xfc};

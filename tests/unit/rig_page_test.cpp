@@ -358,6 +358,7 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   counter(before.dropped, DropCause::rate) = 3;
   counter(after.dropped, DropCause::rate) = 1;
   before.latency.record(2'000'000);
+  before.transit.record(1'000'000);
   after.latency.record(9'000'000);
   before.motion.largest = 0.5F;
   after.motion.largest = 0.25F;
@@ -370,6 +371,7 @@ TEST(RigPage, MovesWhatAWorkerHasCounted) {
   EXPECT_EQ(counter(after.dropped, DropCause::rate), 4U);
   EXPECT_EQ(counter(before.dropped, DropCause::rate), 0U);
   EXPECT_EQ(after.latency.counts().total(), 2U);
+  EXPECT_EQ(after.transit.counts().total(), 1U);
   EXPECT_EQ(before.latency.counts().total(), 0U);
   EXPECT_EQ(after.motion.largest, 0.5F);
   EXPECT_EQ(after.sets.encoded, 9U);

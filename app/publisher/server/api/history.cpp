@@ -57,6 +57,7 @@ History::Sample History::make_sample(const json& status, const Counters& now, co
   made.uptime = uptime;
   made.latency_p50 = number_at(status, "/latency_ms/p50"_json_pointer);
   made.latency_p95 = number_at(status, "/latency_ms/p95"_json_pointer);
+  made.transit = number_at(status, "/stages_ms/transit/p50"_json_pointer);
   made.decode = number_at(status, "/stages_ms/decode/p50"_json_pointer);
   made.queue = number_at(status, "/stages_ms/queue/p50"_json_pointer);
   made.filter = number_at(status, "/stages_ms/filter/p50"_json_pointer);
@@ -98,6 +99,7 @@ json History::of(const std::string& camera) const {
           {"fps", column(samples, &Sample::fps)},
           {"latency_p50_ms", column(samples, &Sample::latency_p50)},
           {"latency_p95_ms", column(samples, &Sample::latency_p95)},
+          {"transit_ms", column(samples, &Sample::transit)},
           {"decode_ms", column(samples, &Sample::decode)},
           {"queue_ms", column(samples, &Sample::queue)},
           {"filter_ms", column(samples, &Sample::filter)},

@@ -16,9 +16,9 @@ class History {
  public:
   // To be called as often as one likes: a status that is less than two seconds newer than the last one is no sample.
   void sample(const nlohmann::json& status);
-  // {"t": [UTC seconds, …], "fps": […], "latency_p50_ms", "latency_p95_ms", "decode_ms", "queue_ms", "filter_ms",
-  // "encode_ms" (medians), "dropped" (frames since the sample before), "bitrate" (bits a second)}, all of one length;
-  // null: not known.
+  // {"t": [UTC seconds, …], "fps": […], "latency_p50_ms", "latency_p95_ms", "transit_ms", "decode_ms", "queue_ms",
+  // "filter_ms", "encode_ms" (medians), "dropped" (frames since the sample before), "bitrate" (bits a second)}, all of
+  // one length; null: not known.
   [[nodiscard]] nlohmann::json of(const std::string& camera) const;
 
  private:
@@ -31,7 +31,7 @@ class History {
   struct Sample {
     double time = 0;    // UTC, seconds
     double uptime = 0;  // of the rig, seconds
-    Value fps, latency_p50, latency_p95, decode, queue, filter, encode, dropped, bitrate;
+    Value fps, latency_p50, latency_p95, transit, decode, queue, filter, encode, dropped, bitrate;
   };
   struct Camera {
     std::deque<Sample> samples;

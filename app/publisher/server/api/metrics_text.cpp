@@ -238,15 +238,17 @@ void add_processes(Families& out, const json& status) {
 
 void add_latencies(Families& out, const StreamMetrics& stream) {
   const Labels labels = stream_labels(stream.name);
-  const std::array<std::pair<const char*, const HistogramCounts*>, 6> stages{
+  const std::array<std::pair<const char*, const HistogramCounts*>, 7> stages{
       {{"total", &stream.latencies.total},
+       {"transit", &stream.latencies.transit},
        {"decode", &stream.latencies.decode},
        {"queue", &stream.latencies.queue},
        {"filter", &stream.latencies.filter},
        {"encode", &stream.latencies.encode},
        {"overhead", &stream.latencies.overhead}}};
   for (const auto& [stage, counts] : stages) {
-    out.histogram("campipe_latency_seconds", "From arrival to encoded (total), and its parts.",
+    out.histogram("campipe_latency_seconds",
+                  "From capture, or arrival where that is not known, to encoded (total), and its parts.",
                   with(labels, "stage", stage), *counts);
   }
 }

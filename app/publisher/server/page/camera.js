@@ -25,6 +25,7 @@ function makePlots() {
     new Plot(
       'Where the time goes',
       [
+        {key: 'transit_ms', label: 'to the rig'},
         {key: 'decode_ms', label: 'decode'},
         {key: 'queue_ms', label: 'queue'},
         {key: 'filter_ms', label: 'filter'},

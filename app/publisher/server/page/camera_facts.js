@@ -17,9 +17,12 @@ function recordingText(camera) {
   return camera.records ? 'stopped' : 'not configured';
 }
 
-function latencyText({state, latency_ms: latency}, behindMs) {
+// From capture where the camera says when that was, else from the arrival.
+function latencyText({state, latency_ms: latency, stages_ms: stages}, behindMs) {
   if (state !== 'running' || !Number.isFinite(latency?.p50)) return '';
-  const rig = `median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)}`;
+  const transit = stages?.transit?.p50;
+  const begin = Number.isFinite(transit) ? `from capture, ${milliseconds(transit)} of it to the rig` : 'from arrival';
+  const rig = `median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)} (${begin})`;
   return Number.isFinite(behindMs) ? `${rig}; and ${milliseconds(behindMs)} in this browser` : rig;
 }
 

@@ -53,6 +53,7 @@ export const bitrate = (n) => scaled(n, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbi
 export const milliseconds = (n) => {
   if (!Number.isFinite(n)) return '–';
   if (n >= 1000) return `${(n / 1000).toFixed(1)} s`;
+  if (n > 0 && n < 0.05) return '<0.1 ms';
   return `${n < 10 ? n.toFixed(1) : Math.round(n)} ms`;
 };
 const grouped = new Intl.NumberFormat();

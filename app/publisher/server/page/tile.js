@@ -61,7 +61,7 @@ export class Tile {
     setText(this.#node, camera.node ?? '');
     this.#unreachable = camera.state === 'unreachable' ? camera : null;
     setText(this.#fps, running && rate ? fps(rate.fps) : '');
-    this.#showLatency(running ? camera.latency_ms?.p50 : undefined);
+    this.#showLatency(running ? camera.latency_ms?.p50 : undefined, camera.stages_ms?.transit?.p50);
     const drops = dropsOf(camera) + this.player.dropped;
     setText(this.#drops, drops ? `${count(drops)} dropped` : '');
     this.#drops.title = this.#dropCauses(camera);
@@ -82,12 +82,14 @@ export class Tile {
     this.element.remove();
   }
 
-  // From the camera to the encoder by the rig's measurement, and what this browser holds back.
-  #showLatency(rigMs) {
+  // From capture to the encoder by the rig's measurement, or from the arrival where the camera does not send its time;
+  // and what this browser holds back.
+  #showLatency(rigMs, transitMs) {
     const {behindMs, firstPictureMs} = this.player.stats;
     const known = Number.isFinite(rigMs) && firstPictureMs !== null;
     setText(this.#latency, known ? milliseconds(rigMs + behindMs) : '');
-    this.#latency.title = known ? `${milliseconds(rigMs)} in the rig + ${milliseconds(behindMs)} in this browser` : '';
+    const begin = Number.isFinite(transitMs) ? 'since capture' : 'in the rig';
+    this.#latency.title = known ? `${milliseconds(rigMs)} ${begin} + ${milliseconds(behindMs)} in this browser` : '';
   }
 
   #dropCauses(camera) {
