@@ -15,8 +15,7 @@ struct RecordState {
     std::uint64_t stream;        // a hash of the stream's parameters
     std::uint64_t audio;         // likewise of its audio; 0: it has none
     std::int64_t begin;          // of its first frame, on the stream's time line
-    std::int64_t begun_utc;      // when that came, by this machine's clock
-    std::int64_t start_utc;      // when it was taken
+    std::int64_t start_utc;      // when that was taken
     std::uint32_t camera_clock;  // 1: by the camera's clock
   };
   // One that has ended, by what is in the copy of its end.

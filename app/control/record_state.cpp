@@ -113,7 +113,6 @@ void store_record_file(RecordState& state, const RecordFile& file, const RecordP
   stored.stream = hash_of(file.stream);
   stored.audio = file.audio ? hash_of(*file.audio) : 0;
   stored.begin = file.begin;
-  stored.begun_utc = file.begun_utc;
   stored.start_utc = file.start_utc;
   stored.camera_clock = file.camera_clock ? 1 : 0;
   const RecordState::Copy* const current = current_of(state);
@@ -144,8 +143,7 @@ std::optional<LeftFile> load_record_file(const RecordState& state) {
   const RecordState::Copy* const current = current_of(state);
   if (current == nullptr) return std::nullopt;
   const RecordState::File& file = current->file;
-  return LeftFile{path_of(file),  file.stream,           file.audio, file.begin, file.begun_utc,
-                  file.start_utc, file.camera_clock != 0};
+  return LeftFile{path_of(file), file.stream, file.audio, file.begin, file.start_utc, file.camera_clock != 0};
 }
 
 std::optional<EndedFile> load_ended_file(const RecordState& state) {

@@ -39,7 +39,6 @@ struct RecordFile {
   StreamParameters stream;
   std::optional<AudioParameters> audio;
   std::int64_t begin = 0;
-  std::int64_t begun_utc = 0;
   std::int64_t start_utc = 0;
   bool camera_clock = false;
 };
@@ -50,7 +49,6 @@ struct LeftFile {
   std::uint64_t stream = 0;
   std::uint64_t audio = 0;
   std::int64_t begin = 0;
-  std::int64_t begun_utc = 0;
   std::int64_t start_utc = 0;
   bool camera_clock = false;
 

@@ -154,7 +154,7 @@ TEST_F(RecordingDeaths, AFileThatWasAboutToBeMadeIsMade) {
     const fs::path file = folder() / "dock" / (made ? "made.mp4" : "missing.mp4");
     fs::create_directories(file.parent_path());
     if (made) std::ofstream(file) << "half a header";
-    store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, origin_, false},
+    store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, false},
                       {.position = {}, .number = number_, .recorded = number_, .open = true});
     begin();
     take(clip_);
@@ -171,7 +171,7 @@ TEST_F(RecordingDeaths, AnEmptyFileThatNothingCameIntoIsRemoved) {
   const fs::path file = folder() / "dock" / "made.mp4";
   fs::create_directories(file.parent_path());
   std::ofstream(file) << "half a header";
-  store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, origin_, false}, {.position = {}, .open = true});
+  store_record_file(state(), {file, clip_.parameters, {}, 0, origin_, false}, {.position = {}, .open = true});
   begin();
   finish();
   EXPECT_FALSE(fs::exists(file));

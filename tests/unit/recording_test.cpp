@@ -122,7 +122,7 @@ TEST_F(RecordingTest, TellsOfItsFilesInAnIndex) {
   config_.record->segment_duration = std::chrono::seconds(2);
   Clip clip = encode(Latency::low, steady(100));
   for (Packet& packet : clip.packets) {
-    packet.times.capture_utc = utc(2001, 2, 3, 4, 5, 6) + packet.times.pts;
+    packet.times.capture_utc = utc(2001, 2, 3, 4, 5, 6) + 400 * ms + packet.times.pts;
     packet.times.capture_clock = CaptureClock::camera;
   }
   begin();
@@ -135,8 +135,8 @@ TEST_F(RecordingTest, TellsOfItsFilesInAnIndex) {
   EXPECT_EQ(lines[0].at("event"), "begin");
   EXPECT_EQ(lines[1].at("event"), "end");
   EXPECT_EQ(lines[1].at("file"), fs::path(files_[0]).filename().string());
-  EXPECT_EQ(lines[1].at("start"), "2001-02-03T04:05:06.000Z");
-  EXPECT_EQ(lines[1].at("end"), "2001-02-03T04:05:07.600Z");
+  EXPECT_EQ(lines[1].at("start"), "2001-02-03T04:05:06.400Z");
+  EXPECT_EQ(lines[1].at("end"), "2001-02-03T04:05:08.000Z");
   EXPECT_EQ(lines[1].at("clock"), "camera");
   EXPECT_EQ(lines[1].at("duration_s"), 1.6);
   EXPECT_EQ(lines[1].at("bytes"), fs::file_size(files_[0]));
@@ -364,10 +364,10 @@ TEST_F(RecordingTest, OverwritesWhatAnEarlierHourLeft) {
 // The rig page is as it was at some moment of the store: the old file with the old counters, or the new one.
 TEST_F(RecordingTest, ADeathWhileItsStateIsStoredChangesNothing) {
   const Clip clip = encode(Latency::low, steady(20));
-  store_record_file(state(), {"first.mp4", clip.parameters, {}, 1, 2, 3, true},
+  store_record_file(state(), {"first.mp4", clip.parameters, {}, 1, 3, true},
                     {.position = {}, .number = 7, .recorded = 5, .open = true});
   const std::uint32_t before = state().current;
-  store_record_file(state(), {"second.mp4", clip.parameters, {}, 4, 5, 6, false},
+  store_record_file(state(), {"second.mp4", clip.parameters, {}, 4, 6, false},
                     {.position = {}, .number = 9, .recorded = 8});
   EXPECT_EQ(load_record_file(state())->path, "second.mp4");
   state().current = before;  // all but the last store has happened

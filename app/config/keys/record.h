@@ -16,13 +16,13 @@ void describe_keys(Keys& keys, Of<RecordConfig>) {
   keys.key("path", &R::path, ParsedKey{read_record_path, "string", R"({"type": "string", "pattern": "\\.(mp4|mkv)$"})"},
            {.meaning = "the file. `{camera}` is the camera's name, `{output}` the output's (`main`: the camera's own "
                        "stream); `%Y`, `%m`, `%d`, `%H`, `%M`, `%S` and other fields of strftime that give no `/` are "
-                       "the start's local time, `%%` is a percent sign. Folders are made as needed; no file is "
-                       "overwritten, but see `overwrite`",
+                       "the local time at which its first frame was taken, `%%` is a percent sign. Folders are made as "
+                       "needed; no file is overwritten, but see `overwrite`",
             .range = "ends in `.mp4` or `.mkv`",
             .fallback = required});
   keys.key("segment_duration", &R::segment_duration, DurationKey{1s, 24h, "one file"},
-           {.meaning = "how much of the day a file holds: a new one begins at the first key frame after each full "
-                       "multiple. `0`: one file"});
+           {.meaning = "how much of the day a file holds: a new one begins at the first key frame that was taken after "
+                       "each full multiple. `0`: one file"});
   keys.key("delete_after", &R::delete_after, DurationKey{1s, 3650 * 24h},
            {.meaning = "files of this recording that ended longer ago are deleted, or a day later after a gap of "
                        "more than 24 h (the rig was off, or the clock jumped)",

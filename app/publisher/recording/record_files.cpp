@@ -90,8 +90,7 @@ void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& 
   if (left.position.packets == 0 && !packet.key) return;  // it waits for its first key frame
   const StreamParameters complete = with_headers(stream, packet.data);
   if (!left_file.has_stream(stream) || lacks_headers(complete)) return end_left(FileEnd::stream_changed);
-  RecordFile file{left_file.path,        stream, {}, left_file.begin, left_file.begun_utc, left_file.start_utc,
-                  left_file.camera_clock};
+  RecordFile file{left_file.path, stream, {}, left_file.begin, left_file.start_utc, left_file.camera_clock};
   const auto& audio = audio_.stream();
   if (audio && left_file.has_audio(*audio)) file.audio = audio;
   std::unique_ptr<Recorder> recorder;
@@ -155,11 +154,10 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
   RecordFile file;
   file.stream = stream;
   file.begin = first.times.pts;
-  file.begun_utc = arrival_utc_of(first);
   file.start_utc = capture_utc_of(first);
   file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
-  const std::string path = names_.path_at(file.begun_utc);
-  if (names_.overwrites(path, file.begun_utc, store_.state())) remove_recording(names_.below(path));
+  const std::string path = names_.path_at(file.start_utc);
+  if (names_.overwrites(path, file.start_utc, store_.state())) remove_recording(names_.below(path));
   file.audio = audio_track(path);
   std::unique_ptr<Recorder> recorder;
   try {

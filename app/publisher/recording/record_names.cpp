@@ -40,7 +40,7 @@ std::string RecordNames::path_at(std::int64_t utc) const {
 bool RecordNames::overwrites(const std::string& path, std::int64_t utc, const RecordState& state) const {
   if (!config_.record->overwrite) return false;
   const auto before = load_record_file(state);
-  if (before && !before->path.empty() && path_at(before->begun_utc) == path) return false;
+  if (before && !before->path.empty() && path_at(before->start_utc) == path) return false;
   struct stat there {};
   if (!status_below(below(path), there)) return false;
   const std::int64_t written = std::int64_t{there.st_mtim.tv_sec} * second + there.st_mtim.tv_nsec;

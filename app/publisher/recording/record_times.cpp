@@ -3,19 +3,22 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "core/frame_age.h"
+
 namespace campipe {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t longest_transit = 120 * second;  // nothing is held up for longer: see SourceClock
 
 }  // namespace
 
-std::int64_t arrival_utc_of(const PacketView& packet) {
-  return utc_now_ns() - (packet.times.arrival > 0 ? now_ns() - packet.times.arrival : 0);
-}
-
 std::int64_t capture_utc_of(const PacketView& packet) {
-  return packet.times.capture_utc > 0 ? packet.times.capture_utc : arrival_utc_of(packet);
+  const FrameTimes& times = packet.times;
+  const std::int64_t arrival = arrival_utc_of(times);
+  const bool by_camera = times.capture_clock == CaptureClock::camera;
+  const bool holds = by_camera || std::abs(times.capture_utc - arrival) < longest_transit;
+  return times.capture_utc > 0 && holds ? times.capture_utc : arrival;
 }
 
 // A day ends at midnight by the calendar, whether it has 23 or 25 hours. What is shorter counts on, since in an hour

@@ -23,19 +23,20 @@ Segment::Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chron
       committed_(committed),
       end_(committed.end),
       end_utc_(committed.end_utc) {
-  if (length_.count() > 0) boundary_ = next_segment_boundary(file_.begun_utc, length_);
+  if (length_.count() > 0) boundary_ = next_segment_boundary(file_.start_utc, length_);
 }
 
 bool Segment::fragment_is_long(const PacketView& next) const {
   return fragment_.first_dts && next.dts - *fragment_.first_dts >= shortest_fragment;
 }
 
-// Also when the clock has been set back by so much that its boundary has become senseless.
+// By when the frame was taken, as the file's name: a writer that is late cuts at the same frames. Also when the clock
+// has been set back by so much that its boundary has become senseless.
 bool Segment::is_over(const PacketView& packet) const {
   if (clock_jumped_) return true;
   if (boundary_ == 0) return false;
-  const std::int64_t now = arrival_utc_of(packet);
-  return now >= boundary_ || now < file_.begun_utc - length_.count();
+  const std::int64_t taken = capture_utc_of(packet);
+  return taken >= boundary_ || taken < file_.start_utc - length_.count();
 }
 
 void Segment::clock_jumped() {

@@ -29,7 +29,7 @@ class Segment {
   };
 
   // A file that `recorder` has begun, or goes on in: then `committed` says how far it is. `length`: after which the
-  // next segment begins, by this machine's clock; 0: never.
+  // next segment begins, by when frames were taken; 0: never.
   Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chrono::nanoseconds length,
           const Extent& committed);
 
@@ -81,7 +81,7 @@ class Segment {
   const RecordFile file_;
   std::unique_ptr<Recorder> recorder_;
   std::chrono::nanoseconds length_;
-  std::int64_t boundary_ = 0;  // of this machine's clock (UTC): when the next segment begins; 0: never
+  std::int64_t boundary_ = 0;  // UTC: frames that are taken from then on belong to the next segment; 0: none do
   FileEnd ended_ = FileEnd::none;
   Extent committed_;
   Fragment fragment_;

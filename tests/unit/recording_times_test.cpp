@@ -1,0 +1,76 @@
+// Which file a frame is in, how that is named and where it begins: by when the frame was taken, however late it came.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/utc_text.h"
+#include "tests/unit/recording_test_support.h"
+
+namespace campipe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RecordingTimes : public RecordingTest {
+ protected:
+  RecordingTimes() {
+    config_.record->path = folder() / "{camera}" / "%H-%M-%S.mp4";
+    config_.record->segment_duration = std::chrono::seconds(2);
+  }
+
+  // A frame each 40 ms, and a key frame each 0.4 s, from `taken_` on. Each comes so much later as `late` says.
+  void take_late(CaptureClock clock, const std::function<std::int64_t(std::size_t)>& late) {
+    const Clip clip = encode(Latency::low, steady(150));
+    begin();
+    for (std::size_t i = 0; i < clip.packets.size(); ++i) {
+      Packet packet = clip.packets[i];
+      packet.times.capture_utc = taken_ + packet.times.pts;
+      packet.times.capture_clock = clock;
+      packet.times.arrival = now_ns() + (packet.times.capture_utc + late(i) - utc_now_ns());
+      recording_->take(packet.view(), ++number_, clip.parameters);
+      recording_->tick();
+    }
+    finish();
+  }
+
+  // Begun by when their first frames were taken: at once, and at the first key frame behind each boundary.
+  void expect_files() const {
+    std::vector<std::int64_t> starts{taken_};
+    for (std::int64_t key = taken_; key < taken_ + 6 * second; key += 400 * ms) {
+      if (key / (2 * second) > starts.back() / (2 * second)) starts.push_back(key);
+    }
+    ASSERT_EQ(files_.size(), starts.size());
+    const auto lines = lines_of(index());
+    ASSERT_EQ(lines.size(), 2 * starts.size());
+    std::size_t packets = 0;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(files_[i], expand_record_path(config_.record->path, "dock", "main", starts[i] / second));
+      EXPECT_EQ(lines[2 * i].at("start"), utc_text(starts[i]));
+      EXPECT_EQ(lines[2 * i + 1].at("start"), utc_text(starts[i]));
+      packets += packets_of(files_[i]).size();
+    }
+    EXPECT_EQ(packets, 150U);
+  }
+
+  const std::int64_t taken_ = origin_ - 300 * ms;  // 0.4 s behind a boundary of two seconds
+};
+
+TEST_F(RecordingTimes, OfTheFirstFileAreThoseOfItsFirstFrame) {
+  // What was read to learn what the stream is.
+  take_late(CaptureClock::arrival,
+            [](std::size_t i) { return i < 60 ? 2400 * ms - static_cast<std::int64_t>(i) * 40 * ms : 0; });
+  expect_files();
+}
+
+TEST_F(RecordingTimes, AreThoseOfTheFramesWhereTheyComeLate) {
+  take_late(CaptureClock::arrival, [](std::size_t i) { return i % 70 > 35 ? 1700 * ms : 90 * ms; });
+  expect_files();
+}
+
+TEST_F(RecordingTimes, AreThoseOfTheCamerasClock) {
+  take_late(CaptureClock::camera, [](std::size_t) { return -3300 * ms; });
+  expect_files();
+}
+
+}  // namespace
+}  // namespace campipe::test
