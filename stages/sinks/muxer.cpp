@@ -13,6 +13,7 @@
 #include "core/orientation.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/producer_time.h"
 #include "stages/sinks/rotation.h"
 #include "stages/sinks/sample_data.h"
 #include "stages/sinks/stream_headers.h"
@@ -157,6 +158,7 @@ void Muxer::write(const PacketView& packet) {
   }
   if (!context_) begin_fragment();
   empty_ = false;
+  if (!first_.shown && first_.taken_utc == 0) first_.taken_utc = packet.times.capture_utc;
   video_.write(packet);
 }
 
@@ -170,8 +172,12 @@ void Muxer::write_audio(const PacketView& packet) {
 // What a camera sends may be damaged in such a way that the muxer does not take it: it is left out.
 void Muxer::hand_over(AVPacket& packet) {
   const bool of_video = packet.stream_index == 0;
+  const bool is_first = of_video && !first_.shown;
+  const std::int64_t shown = packet.pts;
   const int status = av_write_frame(context_.get(), &packet);
   av_packet_unref(&packet);
+  if (is_first && status >= 0) first_.shown = shown;
+  if (is_first && status < 0) first_.taken_utc = First::lost;
   if (status == AVERROR(ENOMEM)) throw std::bad_alloc();
   if (status >= 0) return;
   if (of_video) ++left_out_;
@@ -195,7 +201,13 @@ std::vector<std::uint8_t> Muxer::end_fragment(std::optional<std::int64_t> next_d
   context_.reset();
   ++fragments_;
   empty_ = true;
-  return std::exchange(written_, {});
+  const First first = std::exchange(first_, {});
+  std::vector<std::uint8_t> fragment = std::exchange(written_, {});
+  if (mp4 && !fragment.empty() && first.shown && first.taken_utc > 0) {
+    const auto box = producer_time_box(1, first.taken_utc, *first.shown);
+    fragment.insert(fragment.begin(), box.begin(), box.end());
+  }
+  return fragment;
 }
 
 }  // namespace campipe

@@ -1,5 +1,6 @@
 // One video track, and one of audio where there is any, into bytes in memory, by libavformat: what a recorder writes,
-// without the file. When and where the bytes are written is the recorder's affair.
+// without the file. When and where the bytes are written is the recorder's affair. Before each fragment of MP4 stands
+// when its first frame was taken, where that is known (stages/sinks/producer_time.h).
 #pragma once
 
 #include <cstdint>
@@ -63,6 +64,13 @@ class Muxer {
   std::uint64_t left_out_ = 0;
   bool reported_left_out_ = false;
   bool empty_ = true;  // that is: no packet in it yet
+  // Of its first frame.
+  struct First {
+    static constexpr std::int64_t lost = -1;
+    std::int64_t taken_utc = 0;         // 0: not known, or there is none; `lost`: it was left out
+    std::optional<std::int64_t> shown;  // ticks
+  };
+  First first_;
 };
 
 }  // namespace campipe

@@ -235,7 +235,7 @@ TEST_F(HttpLiveTest, DropsForTheSlowAndForNobodyElse) {
   std::atomic<int> fragments = 0;
   std::jthread reader([&] {
     for (auto message = quick.next(); message.opcode != 8; message = quick.next()) {
-      if (message.opcode == 2 && message.bytes.substr(4, 4) == "moof") ++fragments;
+      if (message.opcode == 2 && message.bytes.find("moof") < 40) ++fragments;
     }
   });
   int pictures = 0;

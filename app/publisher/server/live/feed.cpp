@@ -5,6 +5,7 @@
 
 #include "app/config/stream_config.h"
 #include "app/publisher/server/api/request.h"
+#include "core/utc_text.h"
 
 namespace campipe {
 namespace {
@@ -105,11 +106,16 @@ void LiveFeed::take_in(const LivePiece& piece) {
   const LiveHeader& header = *piece.header;
   if (header.serial != serial_) {
     serial_ = header.serial;
-    queue_with_instead({{"type", "init"},
+    nlohmann::json init{{"type", "init"},
                         {"mime", header.mime},
                         {"width", header.stream.format.width},
                         {"height", header.stream.format.height},
-                        {"serial", header.serial}});
+                        {"serial", header.serial}};
+    if (piece.times.capture_utc > 0) {
+      init["capture_utc"] = utc_text(piece.times.capture_utc);
+      init["capture_clock"] = piece.times.capture_clock == CaptureClock::camera ? "camera" : "arrival";
+    }
+    queue_with_instead(std::move(init));
     waiting_.push_back({{}, header.bytes});
   }
   if (piece.after_loss) {

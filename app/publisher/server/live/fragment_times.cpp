@@ -13,7 +13,7 @@ constexpr std::size_t of_id = sizeof(std::uint32_t);
 
 // Tracks count from 1 on.
 std::size_t track_of(std::span<const std::uint8_t> fragment) {
-  const auto box = contents_of(fragment, "tfhd", flags + of_id);
+  const auto box = contents_of(fragment.subspan(producer_time_of(fragment)), "tfhd", flags + of_id);
   return box.empty() ? 0 : get_big_endian(box.data() + flags, of_id) - 1;
 }
 
@@ -38,6 +38,10 @@ void FragmentTimes::place(std::span<std::uint8_t> fragment) {
   track.placed = number == 0 ? place_first(time) : place_beside(track, time);
   track.last = time;
   put_big_endian(static_cast<std::uint64_t>(track.placed), sizeof time, bytes.data());
+  if (producer_time_of(fragment) == 0) return;
+  std::uint8_t* const shown = fragment.data() + producer_media_time_at;
+  const Time moved = track.placed - time;
+  put_big_endian(get_big_endian(shown, sizeof moved) + static_cast<std::uint64_t>(moved), sizeof moved, shown);
 }
 
 FragmentTimes::Time FragmentTimes::place_first(Time time) {

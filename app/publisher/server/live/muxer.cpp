@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/muxer.h"
+#include "stages/sinks/producer_time.h"
 #include "stages/sinks/rotation.h"
 #include "stages/sinks/sample_data.h"
 #include "stages/sinks/stream_headers.h"
@@ -170,17 +171,18 @@ std::vector<std::uint8_t> LiveMuxer::mux(const PacketView& packet) {
   // A transport stream has its tables before each key frame. The flag is for the next packet only.
   if (!is_mp4(form_) && packet.key)
     av_check(av_opt_set(context_->priv_data, "mpegts_flags", "+resend_headers", 0), "mpegts_flags");
-  return write();
+  return write(packet.times.capture_utc);
 }
 
 std::vector<std::uint8_t> LiveMuxer::mux_audio(const PacketView& packet) {
   if (audio_ == nullptr) return {};
   fill_audio(packet);
-  return write();
+  return write(0);
 }
 
-std::vector<std::uint8_t> LiveMuxer::write() {
-  if (is_mp4(form_)) return write_fragment();
+// `taken_utc`: 0: not known.
+std::vector<std::uint8_t> LiveMuxer::write(std::int64_t taken_utc) {
+  if (is_mp4(form_)) return write_fragment(taken_utc);
   const int status = av_write_frame(context_.get(), packet_.get());
   return written(status);
 }
@@ -188,8 +190,10 @@ std::vector<std::uint8_t> LiveMuxer::write() {
 // A fragment begins at its packet's own time. Where that is before the end of the one before, which happens as it is
 // not known yet how long the newest frame will last, libavformat would move it there. So to libavformat each begins at
 // the end of the one before, and its time is put in afterwards.
-std::vector<std::uint8_t> LiveMuxer::write_fragment() {
+std::vector<std::uint8_t> LiveMuxer::write_fragment(std::int64_t taken_utc) {
   AVPacket& packet = *packet_;
+  const auto track = static_cast<std::uint32_t>(packet.stream_index) + 1;
+  const std::int64_t shown = packet.pts;
   std::int64_t& end = fragments_end_.at(static_cast<std::size_t>(packet.stream_index));
   const std::int64_t time = packet.dts;
   packet.pts += end - time;
@@ -202,6 +206,10 @@ std::vector<std::uint8_t> LiveMuxer::write_fragment() {
   if (place.empty()) return fragment;
   end = next;
   put_big_endian(static_cast<std::uint64_t>(time), static_cast<int>(place.size()), place.data());
+  if (taken_utc > 0) {
+    const auto box = producer_time_box(track, taken_utc, shown);
+    fragment.insert(fragment.begin(), box.begin(), box.end());
+  }
   return fragment;
 }
 

@@ -1,5 +1,6 @@
 // One stream in a form that travels, made by libavformat in memory: fragmented MP4, each frame and each frame of
-// audio a fragment of its own, or MPEG-TS. For one thread at a time.
+// audio a fragment of its own, or MPEG-TS. Fragments of frames say when these were taken
+// (stages/sinks/producer_time.h). For one thread at a time.
 #pragma once
 
 extern "C" {
@@ -52,8 +53,8 @@ class LiveMuxer {
   void begin_headers();
   void fill(const PacketView& packet);
   void fill_audio(const PacketView& packet);
-  std::vector<std::uint8_t> write();
-  std::vector<std::uint8_t> write_fragment();
+  std::vector<std::uint8_t> write(std::int64_t taken_utc);
+  std::vector<std::uint8_t> write_fragment(std::int64_t taken_utc);
   std::vector<std::uint8_t> written(int status);
 
   LiveForm form_;
