@@ -141,6 +141,20 @@ SetOutcome GroupPage::decision(std::uint64_t set) const {
   return group_page::outcome_of(word, word.arrived);
 }
 
+std::optional<std::int64_t> GroupPage::taken_after(std::uint64_t set, std::int64_t due, std::int64_t most) const {
+  const Word word = group_page::unpack(header_->words[set % window].load());
+  const bool is_decided = word.is_there() && word.tag == group_page::tag_of(set) && word.decision != Decision::open;
+  if (!is_decided || word.arrived == 0) return std::nullopt;
+  std::int64_t sum = 0;
+  for (unsigned member = 0; member < max_members; ++member) {
+    if ((word.arrived & group_page::bit(member)) == 0) continue;
+    const std::int64_t taken = header_->taken[member][set % window].load();
+    const auto after = static_cast<std::uint64_t>(taken) - static_cast<std::uint64_t>(due);  // whatever others wrote
+    sum += std::clamp(static_cast<std::int64_t>(after), -most, most);
+  }
+  return sum / std::popcount(word.arrived);
+}
+
 std::optional<std::uint64_t> GroupPage::first_set() const {
   const std::uint64_t first = header_->first.load();
   return first == 0 ? std::nullopt : std::optional(first - 1);

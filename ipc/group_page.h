@@ -79,6 +79,10 @@ class GroupPage {
 
   // What was decided about a set: encode, drop or open; late: nobody arrived at it, or it is not remembered.
   [[nodiscard]] SetOutcome decision(std::uint64_t set) const;
+  // How much later than `due` the frames of a set were taken that is decided: the mean of those that came in time, each
+  // of which counts as `most` off at most (ns). The same for all who ask. Nothing: it is not decided or not remembered,
+  // or none came.
+  [[nodiscard]] std::optional<std::int64_t> taken_after(std::uint64_t set, std::int64_t due, std::int64_t most) const;
   // The first one that a member arrived at. Sets before it are late for all. Nothing: nobody has arrived.
   [[nodiscard]] std::optional<std::uint64_t> first_set() const;
   // How often something has changed, and to wait until that is not `seen` any more.

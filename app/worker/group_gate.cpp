@@ -19,8 +19,9 @@ constexpr auto longest_wait = std::chrono::seconds(30);   // for the others, wit
 constexpr auto longest_finish = std::chrono::seconds(1);  // for what they still decide
 constexpr auto finish_spare = std::chrono::milliseconds(200);
 constexpr long double second = 1e9L;
-constexpr std::uint64_t most_apart = 256;    // sets of members, besides the time that has passed
-constexpr double most_in_a_second = 10'000;  // sets of files that are read as fast as they go
+constexpr std::uint64_t most_apart = 256;           // sets of members, besides the time that has passed
+constexpr double most_in_a_second = 10'000;         // sets of files that are read as fast as they go
+constexpr std::int64_t same_clock = 1'000'000'000;  // ns; a media clock that is farther from UTC is another one
 
 std::int64_t sets_in(std::int64_t time, double rate) {
   return std::llround(static_cast<long double>(time) * rate / second);
@@ -35,6 +36,7 @@ GroupGate::GroupGate(const messages::EncodedOutput& output, std::shared_ptr<Grou
       seat_(output.seat.value()),
       page_(std::move(page)),
       member_(page_, seat_.place),
+      phase_(page_, group_.rate),
       block_(block),
       events_(events),
       stream_(stream),
@@ -162,7 +164,15 @@ void GroupGate::encode(std::uint64_t set, const Frame& frame, bool repeated) {
     block_.counters.add(Counter::repeated);  // first: a death may lose it, but never find it uncounted
     failpoint("group.repeating");
   }
+  times.capture_utc = capture_utc_of(set, times.capture_utc);
   stream_.encode(frame.frame, times, frame.number);
+}
+
+// As all members say, where their clock is the time of day: that of files is not, nor is that of a rig whose machine's
+// clock was set since it was started.
+std::int64_t GroupGate::capture_utc_of(std::uint64_t set, std::int64_t own) {
+  const auto taken = phase_.taken(set);
+  return taken && std::abs(*taken - own) < same_clock ? *taken : own;
 }
 
 void GroupGate::follow() {

@@ -4,9 +4,9 @@
 // while no frame comes at all.
 //
 // Times of what is encoded follow from the numbers of sets: all members' streams have the same frames at the same
-// distances. A frame whose set was decided without it is still the best that there is for it, and is encoded as long as
-// the set has not been made up for. A successor of a worker that died makes up for what was decided since, with its
-// first frame.
+// distances. When a set was taken is the same for all of them, too (GroupPhase). A frame whose set was decided without
+// it is still the best that there is for it, and is encoded as long as the set has not been made up for. A successor of
+// a worker that died makes up for what was decided since, with its first frame.
 //
 // Where the work of a node goes over to another one (ipc/hand_over.h), the member is one of them: the first one until
 // it leaves its frames to the other one, which goes on behind the packets of the first like a successor.
@@ -19,6 +19,7 @@
 
 #include "app/config/group_config.h"
 #include "app/control/messages/node_parts.h"
+#include "app/worker/group_phase.h"
 #include "app/worker/output_events.h"
 #include "core/frame.h"
 #include "core/line_limit.h"
@@ -82,12 +83,14 @@ class GroupGate {
   void record_decisions();
   void go_alone();
   [[nodiscard]] std::int64_t time_of(std::int64_t set) const;
+  std::int64_t capture_utc_of(std::uint64_t set, std::int64_t own);
 
   std::string name_;  // for people
   GroupConfig group_;
   messages::GroupSeat seat_;
   std::shared_ptr<GroupPage> page_;
   GroupMember member_;
+  GroupPhase phase_;
   EncodeBlock& block_;
   const OutputEvents& events_;
   Stream& stream_;

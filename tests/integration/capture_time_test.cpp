@@ -7,12 +7,14 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "core/ffmpeg.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/coded_units.h"
+#include "tests/unit/producer_times.h"
 #include "tests/unit/rtp_camera.h"
 
 namespace campipe::test {
@@ -100,6 +102,58 @@ TEST_P(CaptureTime, OfEachFileIsThatOfItsFirstFrame) {
     EXPECT_NEAR(static_cast<double>(us_of(end.at("start"))), static_cast<double>(begun + unit->number * frame), bound)
         << end;
   }
+}
+
+// Two cameras without a common trigger: the second one takes its frames 9 ms after the first.
+TEST(CaptureTimeOfASet, IsTheSameInTheFilesOfAllMembers) {
+  constexpr std::int64_t apart = 9000;  // us
+  const std::vector<CodedUnit> units = coded_units({.count = 500, .gop = 25});
+  const std::int64_t begun = utc_now_ns() / 1000;
+  const auto camera_of = [&](std::int64_t later) {
+    return std::make_unique<RtpCamera>(std::vector{video_media("H264")}, [&units, begun, later](RtpLine& line) {
+      const std::int64_t first = (utc_now_ns() / 1000 - begun) / frame + 1;
+      for (std::size_t i = 0; i < units.size(); ++i) {
+        const std::int64_t number = first + static_cast<std::int64_t>(i);
+        const std::int64_t taken = begun + later + number * frame;
+        const auto time = static_cast<std::uint32_t>(number * 3600);
+        std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
+        if (i % 25 == 0 && !line.report(0, taken, time)) return;
+        const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
+        for (std::size_t k = 0; k < payloads.size(); ++k)
+          if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
+      }
+      line.wait_for_end();
+    });
+  };
+  const auto left = camera_of(0);
+  const auto right = camera_of(apart);
+  const auto member = [](const std::string& name, const RtpCamera& camera) {
+    return "  " + name + ": {source: \"" + camera.url() + "\", rtsp_transport: tcp, encode: {codec: h264, gop: 1s}, " +
+           "record: {path: \"" + name + ".mp4\"}}\n";
+  };
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n" + member("left", *left) +
+             member("right", *right) + "sync_groups:\n  pair: {cameras: [left, right], rate: 25, tolerance: 20ms}\n");
+  const auto times_of = [&](const std::string& name) { return producer_times(bytes_of(rig.file(name + ".mp4"))); };
+  ASSERT_TRUE(eventually([&] {
+    return std::filesystem::exists(rig.file("left.mp4")) && std::filesystem::exists(rig.file("right.mp4")) &&
+           times_of("left").size() >= 8 && times_of("right").size() >= 8;
+  })) << rig.log();
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const auto lefts = times_of("left");
+  const auto rights = times_of("right");
+  std::size_t compared = 0;
+  for (const ProducerTime& time : lefts) {
+    const auto same = std::ranges::find_if(
+        rights, [&](const ProducerTime& other) { return std::abs(other.shown - time.shown) < 1e-4; });
+    if (same == rights.end()) continue;
+    ++compared;
+    EXPECT_NEAR(static_cast<double>(same->utc - time.utc), 0, 1e6) << time.shown << rig.log();
+  }
+  EXPECT_GE(compared + 2, lefts.size());
+  // In the middle between the two cameras' clocks, once both have sent their reports for a while.
+  const double off = std::fmod(static_cast<double>(lefts.back().utc / 1000 - begun), frame);
+  EXPECT_NEAR(off, apart / 2.0, 2 * bound) << rig.log();
 }
 
 INSTANTIATE_TEST_SUITE_P(BFrames, CaptureTime, testing::Values(0, 2),
