@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/libav_options.h"
 #include "core/name_lookup.h"
 #include "stages/sinks/codec_parameters.h"
@@ -15,6 +16,9 @@ namespace campipe {
 namespace {
 
 using Remedy = PushError::Remedy;
+
+constexpr std::int64_t millisecond = 1'000'000;
+constexpr std::int64_t oldest_frame = 20'000 * millisecond;  // of those that wait, when a connection begins
 
 bool writes_itself(const AVFormatContext& context) { return (context.oformat->flags & AVFMT_NOFILE) != 0; }
 
@@ -139,7 +143,9 @@ void PushConnection::begin_headers() {
 
 void PushConnection::greet() {
   LibavOptions options;
-  greeted_ = Clock::now();
+  // To the millisecond, as libavformat takes it over, and so that no frame was taken before.
+  zero_utc_ = utc_now_ns() / millisecond * millisecond - oldest_frame;
+  context_->start_time_realtime = zero_utc_ / 1000;
   options.set("rtsp_transport", "tcp");
   options.set("flvflags", "no_duration_filesize");  // there is no going back to write them
   check(avformat_write_header(context_.get(), options.get()));
@@ -166,11 +172,17 @@ void PushConnection::check_left_out() {
   if (left_out) throw PushError(AVERROR_PATCHWELCOME, Remedy::none, watch_.heard());
 }
 
-// By RTSP's sender reports, zero is the time of the greeting; a receiver that follows them must not think that the
-// first frames are older than the stream.
+// By RTSP's sender reports frames are shown when they were taken. A receiver that follows them must not think that the
+// first ones are older than the stream.
 void PushConnection::begin_time(const PushPacket& first) {
   const bool is_rtsp = std::string_view(target_.format->name) == "rtsp";
-  start_ = first.dts - (is_rtsp ? std::chrono::nanoseconds(Clock::now() - greeted_).count() : 0);
+  if (!is_rtsp) {
+    start_ = first.dts;
+    return;
+  }
+  const std::int64_t taken = first.capture_utc - zero_utc_;
+  const bool is_known = taken > oldest_frame / 2 && taken < 2 * oldest_frame;
+  start_ = first.pts - (is_known ? taken : utc_now_ns() - zero_utc_);
 }
 
 void PushConnection::set_times(AVPacket& data, const PushPacket& packet) {

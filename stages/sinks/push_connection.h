@@ -93,9 +93,9 @@ class PushConnection {
   PushWatch watch_;
   std::unique_ptr<AVFormatContext, Closer> context_;
   std::unique_ptr<AVBSFContext, Closer> headers_;  // puts the stream's headers before its key frames; null: not needed
-  Clock::time_point greeted_;
-  std::optional<std::int64_t> start_;             // the dts in ns that becomes zero
-  std::array<std::int64_t, 2> last_dts_{-1, -1};  // of video and audio, in their tracks' units
+  std::int64_t zero_utc_ = 0;                      // of RTSP: when, by its sender reports, the time zero was; ns
+  std::optional<std::int64_t> start_;              // the time of the stream in ns that becomes zero
+  std::array<std::int64_t, 2> last_dts_{-1, -1};   // of video and audio, in their tracks' units
   bool failed_ = false;
 };
 

@@ -24,7 +24,8 @@ struct PushPacket {
   std::int64_t dts = 0;
   std::int64_t pts = 0;
   std::int64_t duration = 0;
-  bool key = false;  // of video: decoding can start here
+  std::int64_t capture_utc = 0;  // of video; 0: not known
+  bool key = false;              // of video: decoding can start here
   bool audio = false;
   std::shared_ptr<const PushStream> stream;
 };

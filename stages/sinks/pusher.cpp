@@ -31,6 +31,7 @@ PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
   copied.dts = packet.dts;
   copied.pts = packet.times.pts;
   copied.duration = packet.times.duration;
+  copied.capture_utc = packet.times.capture_utc;
   copied.key = packet.key;
   if (av_new_packet(copied.data.get(), static_cast<int>(data.size())) < 0) throw std::bad_alloc();
   std::ranges::copy(data, copied.data->data);
