@@ -13,6 +13,7 @@
 #include "app/config/on_corrupt.h"
 #include "app/config/permission.h"
 #include "app/config/rig_settings.h"
+#include "app/config/server_config.h"
 #include "ipc/group_page.h"
 
 namespace campipe {
@@ -26,6 +27,9 @@ template <>
 inline constexpr std::array choices<RtspTransport>{Choice<RtspTransport>{"automatic", RtspTransport::automatic},
                                                    Choice<RtspTransport>{"tcp", RtspTransport::tcp},
                                                    Choice<RtspTransport>{"udp", RtspTransport::udp}};
+template <>
+inline constexpr std::array choices<RtspTimestamps>{Choice<RtspTimestamps>{"off", RtspTimestamps::off},
+                                                    Choice<RtspTimestamps>{"ntp64", RtspTimestamps::ntp64}};
 template <>
 inline constexpr std::array choices<Audio>{Choice<Audio>{"copy", Audio::copy}, Choice<Audio>{"off", Audio::off}};
 template <>

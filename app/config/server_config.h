@@ -1,6 +1,7 @@
 // The servers and their users (their keys: app/config/keys/server.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,12 +25,17 @@ struct TlsConfig {
   friend bool operator==(const TlsConfig&, const TlsConfig&) = default;
 };
 
+// What the RTP packets of a frame say, beside sender reports, of when it was taken: nothing, or RFC 6051's header
+// extension, an NTP timestamp of 64 bits.
+enum class RtspTimestamps : std::uint8_t { off, ntp64 };
+
 // What the publisher serves. Without users everybody who reaches an address may watch, record, enable and disable (the
 // rest takes the rig's token): then addresses other than loopback ones are a mistake, unless `insecure` says that it is
 // meant.
 struct ServerConfig {
   std::string http_address = "127.0.0.1:8080";  // "HOST:PORT", ":PORT" for all addresses, port 0: any; empty: off
   std::string rtsp_address = "127.0.0.1:8554";  // likewise
+  RtspTimestamps rtsp_timestamps = RtspTimestamps::off;
   bool insecure = false;
   std::optional<TlsConfig> tls;  // for HTTP and RTSP
   std::vector<UserConfig> users;

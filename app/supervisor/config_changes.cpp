@@ -30,6 +30,7 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.cluster != after.cluster) return "cluster";
   if (before.server.http_address != after.server.http_address) return "http_address";
   if (before.server.rtsp_address != after.server.rtsp_address) return "rtsp_address";
+  if (before.server.rtsp_timestamps != after.server.rtsp_timestamps) return "rtsp_timestamps";
   if (before.server.tls != after.server.tls) return "tls";
   if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
   return std::nullopt;

@@ -44,11 +44,16 @@ TEST_F(ServerConfigTest, WithoutKeysOnlyThisMachineIsServed) {
 TEST_F(ServerConfigTest, KeysAreRead) {
   make_certificate("rig.pem", "rig.key");
   const ServerConfig read = server(
-      "http_address: :8443\nrtsp_address: 'off'\n"
+      "http_address: :8443\nrtsp_address: 'off'\nrtsp_timestamps: ntp64\n"
       "tls: {certificate: rig.pem, key: rig.key}\ntrusted_proxies: [10.0.0.0/8]\nusers: {ann: {password: '" +
       hash + "'}}\n");
-  const ServerConfig expected{
-      ":8443", "", false, TlsConfig{"rig.pem", "rig.key"}, {{"ann", hash, "", Permission::view, {}}}, {"10.0.0.0/8"}};
+  const ServerConfig expected{":8443",
+                              "",
+                              RtspTimestamps::ntp64,
+                              false,
+                              TlsConfig{"rig.pem", "rig.key"},
+                              {{"ann", hash, "", Permission::view, {}}},
+                              {"10.0.0.0/8"}};
   EXPECT_EQ(read, expected);
 }
 
@@ -197,7 +202,7 @@ TEST_F(ServerConfigTest, MistakesInUsersAreTold) {
 }
 
 TEST(ServerJson, ComesBackEqual) {
-  ServerConfig full{":1", ":2", true, TlsConfig{"a.pem", "b.key"}, {}, {"10.0.0.0/8"}};
+  ServerConfig full{":1", ":2", RtspTimestamps::ntp64, true, TlsConfig{"a.pem", "b.key"}, {}, {"10.0.0.0/8"}};
   full.users = {{"ann", hash, "secret", Permission::record, {"dock", "gate"}}, {"ben", hash, "", Permission::view, {}}};
   const auto there_and_back = [](const ServerConfig& server) {
     return server_from_json(nlohmann::json::parse(to_json(server).dump()));

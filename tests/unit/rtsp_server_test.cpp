@@ -78,7 +78,7 @@ TEST_P(RtspTransportTest, SenderReportsTellWhenAPictureWasTaken) {
     ASSERT_TRUE(number.has_value());
     if (!picture->taken_utc) continue;
     ++compared;
-    EXPECT_NEAR(static_cast<double>(*picture->taken_utc - dock().capture_utc(*number)) / ms, 0, 40) << *number;
+    EXPECT_NEAR(static_cast<double>(*picture->taken_utc - dock().capture_utc(*number)) / ms, 0, 1) << *number;
   }
   EXPECT_EQ(compared, 50);
 }

@@ -56,6 +56,11 @@ void describe_keys(Keys& keys, Of<ServerConfig>) {
             .range = "`HOST:PORT`, `:PORT` for all of the machine's addresses, `off`"});
   keys.key("rtsp_address", &S::rtsp_address, ParsedKey{read_address, "string", address},
            {.meaning = "where the streams are served by RTSP", .range = "as `http_address`"});
+  keys.key("rtsp_timestamps", &S::rtsp_timestamps,
+           {.meaning = "what RTP packets say of when a frame was taken, beside [sender "
+                       "reports](operations.md#capture-time). `ntp64`: the first packet "
+                       "of each frame has RFC 6051's header extension, so that readers need not wait for a report, and "
+                       "know it of each frame by itself"});
   keys.key("insecure", &S::insecure,
            {.meaning = "`true`: without `users`, addresses other than the machine's own (`127.0.0.1`, `[::1]`, "
                        "`localhost`) are allowed, and everyone who reaches them may watch, record, enable and "

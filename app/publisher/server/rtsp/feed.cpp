@@ -7,6 +7,7 @@
 
 #include "app/publisher/server/rtsp/audio.h"
 #include "app/publisher/server/rtsp/jpeg_form.h"
+#include "app/publisher/server/rtsp/timestamps.h"
 #include "core/c_callback.h"
 #include "stages/sinks/stream_headers.h"
 
@@ -117,17 +118,18 @@ RtspFeed::RtspFeed(std::shared_ptr<LiveStream> stream, std::shared_ptr<RtspReade
       on_unfit_(std::move(on_unfit)),
       viewer_(stream_->watch(LiveForm::packets)) {}
 
-void RtspFeed::start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin) {
-  source_.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "source")));
+void RtspFeed::start(const Parts& parts, std::optional<AudioParameters> audio) {
+  stamps_ = parts.timestamps != RtspTimestamps::off;
+  source_.reset(GST_APP_SRC(gst_bin_get_by_name(parts.bin, "source")));
   audio_.stream = std::move(audio);
   if (audio_.stream) {
-    audio_.source.reset(GST_APP_SRC(gst_bin_get_by_name(bin, "audio")));
+    audio_.source.reset(GST_APP_SRC(gst_bin_get_by_name(parts.bin, "audio")));
     set_rtsp_caps(audio_.source.get(), *audio_.stream);
   }
-  clock_.use(rtpbin, audio_.source != nullptr);
-  look_behind_payloader(bin);
+  clock_.use(parts.pipeline, parts.rtpbin, audio_.source != nullptr);
+  look_behind_payloader(parts.bin);
   // Behind rtpbin, where the library holds back what comes before a reader plays.
-  g_signal_connect_data(rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
+  g_signal_connect_data(parts.rtpbin, "pad-added", G_CALLBACK((c_callback<[](GstElement*, GstPad* pad, gpointer gate) {
                           if (std::string_view(GST_PAD_NAME(pad)).starts_with("send_rtp_src_"))
                             close_with(pad, *static_cast<SharedGate*>(gate));
                         }>)),
@@ -192,10 +194,14 @@ bool RtspFeed::feed(const LivePiece& piece) {
   if (readers_->empty() || gst_app_src_get_current_level_bytes(source_.get()) > longest_queue) {
     running_ = false;
     gate_->open_from = Gate::closed;
+    keep_time(piece);
     return true;
   }
   if (!running_) {
-    if (!begin(piece)) return true;
+    if (!begin(piece)) {
+      keep_time(piece);
+      return true;
+    }
   } else if (timeline_.is_over(piece)) {
     begin_time(piece);
   }
@@ -254,6 +260,11 @@ void RtspFeed::begin_time(const LivePiece& piece) {
   clock_.begin();
 }
 
+// Of one that is not sent: a reader that has just come may get a report before it gets a frame.
+void RtspFeed::keep_time(const LivePiece& piece) {
+  if (!timeline_.is_over(piece)) clock_.update(piece, timeline_.time_of(piece.times.pts));
+}
+
 // Of a stream that no reader has set up the library takes nothing, but for the first piece.
 void RtspFeed::push(const LivePiece& piece) {
   clock_.update(piece, timeline_.time_of(piece.times.pts));
@@ -267,18 +278,23 @@ void RtspFeed::push(const LivePiece& piece) {
     with_header_ = false;  // the payloader repeats it
   }
   gst_buffer_append_memory(buffer, shared_memory(piece.bytes));
-  GST_BUFFER_PTS(buffer) = time_of(piece.times.pts);
-  GST_BUFFER_DTS(buffer) = time_of(piece.dts);
+  put_times(buffer, time_of(piece.times.pts), time_of(piece.dts));
   if (piece.times.duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(piece.times.duration);
   if (!piece.key) GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
   if (gst_app_src_push_buffer(source_.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: a packet was not taken");
 }
 
+void RtspFeed::put_times(GstBuffer* buffer, GstClockTime shown, GstClockTime decoded) const {
+  GST_BUFFER_PTS(buffer) = shown;
+  GST_BUFFER_DTS(buffer) = decoded;
+  const auto taken = stamps_ ? clock_.utc_of(static_cast<std::int64_t>(shown)) : std::nullopt;
+  if (taken) stamp(buffer, *taken);
+}
+
 void RtspFeed::push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration) {
   GstBuffer* buffer = gst_buffer_new();
   gst_buffer_append_memory(buffer, shared_memory(bytes));
-  GST_BUFFER_PTS(buffer) = time;
-  GST_BUFFER_DTS(buffer) = time;
+  put_times(buffer, time, time);
   if (duration > 0) GST_BUFFER_DURATION(buffer) = static_cast<GstClockTime>(duration);
   if (gst_app_src_push_buffer(audio_.source.get(), buffer) != GST_FLOW_OK) spdlog::debug("rtsp: audio was not taken");
 }

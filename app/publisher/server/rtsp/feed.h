@@ -19,6 +19,7 @@
 #include <optional>
 #include <thread>
 
+#include "app/config/server_config.h"
 #include "app/publisher/server/live/stream.h"
 #include "app/publisher/server/rtsp/feed_clock.h"
 #include "app/publisher/server/rtsp/gst_handles.h"
@@ -42,8 +43,16 @@ class RtspFeed {
   RtspFeed(const RtspFeed&) = delete;
   RtspFeed& operator=(const RtspFeed&) = delete;
 
-  // Once. `bin`: what rtsp_pipeline() describes; `audio`: as it was asked; `rtpbin`: what sends the reports.
-  void start(GstBin* bin, std::optional<AudioParameters> audio, GstElement* rtpbin);
+  // What a media is made of. `bin`: what rtsp_pipeline() describes; `rtpbin`: what sends the reports; both come into
+  // `pipeline`. `timestamps`: what add_timestamps() has prepared `bin` for.
+  struct Parts {
+    GstElement* pipeline;
+    GstBin* bin;
+    GstElement* rtpbin;
+    RtspTimestamps timestamps;
+  };
+  // Once. `audio`: as it was asked.
+  void start(const Parts& parts, std::optional<AudioParameters> audio);
   void stop();
 
  private:
@@ -70,7 +79,9 @@ class RtspFeed {
   bool take_stream(const LivePiece& piece);
   GstClockTime time_of(std::int64_t time) const { return static_cast<GstClockTime>(timeline_.time_of(time)); }
   void begin_time(const LivePiece& piece);
+  void keep_time(const LivePiece& piece);
   void push(const LivePiece& piece);
+  void put_times(GstBuffer* buffer, GstClockTime shown, GstClockTime decoded) const;
   void push_audio(const SharedBytes& bytes, GstClockTime time, std::int64_t duration);
 
   std::shared_ptr<LiveStream> stream_;
@@ -92,6 +103,7 @@ class RtspFeed {
   bool running_ = false;                           // there is a reader that plays, and pieces are passed on
   RtspTimeline timeline_;
   RtspReportClock clock_;
+  bool stamps_ = false;  // buffers say when they were taken
   std::jthread thread_;
 };
 

@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/clock.h"
+
 namespace campipe {
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t clock_jump = second / 5;  // from which on capture time is not smoothed
 constexpr std::int64_t longest_pause = 3600 * second;
+constexpr GstClockTimeDiff exact_enough = second / 100'000;
+constexpr guint64 report_interval = second;  // or less often where the bandwidth is too small for it (RFC 3550, 6.2)
+
+void set_base(GstElement* element, GstClockTime base) {
+  const GstClockTimeDiff off = GST_CLOCK_DIFF(gst_element_get_base_time(element), base);
+  if (std::abs(off) > exact_enough) gst_element_set_base_time(element, base);
+}
 
 }  // namespace
 
@@ -26,27 +35,48 @@ void RtspTimeline::advance(const LivePiece& piece) {
   last_capture_ = piece.times.capture_utc;
 }
 
-void RtspReportClock::use(GstElement* rtpbin, bool with_audio) {
+void RtspReportClock::use(GstElement* pipeline, GstElement* rtpbin, bool with_audio) {
+  pipeline_ = share(pipeline);
   rtpbin_ = share(rtpbin);
   with_audio_ = with_audio;
+  // Else reports are late by the latency that the elements announce, which nothing waits for, since the sinks do not;
+  // and the time that packets say is overwritten by that of the reports, which may be that of another frame.
+  g_object_set(rtpbin, "rtcp-sync-send-time", FALSE, "update-ntp64-header-ext", FALSE, nullptr);
+}
+
+GstElement* RtspReportClock::session_of(unsigned stream) {
+  auto& session = sessions_.at(stream);
+  if (session) return session.get();
+  GstElement* found = nullptr;
+  g_signal_emit_by_name(rtpbin_.get(), "get-session", stream, &found);
+  if (found == nullptr) return nullptr;
+  session.reset(found);
+  GObject* internal = nullptr;
+  g_object_get(found, "internal-session", &internal, nullptr);
+  const GObjectPtr<GObject> owner(internal);
+  if (internal != nullptr) g_object_set(internal, "rtcp-min-interval", report_interval, nullptr);
+  return found;
+}
+
+std::optional<std::int64_t> RtspReportClock::utc_of(std::int64_t time) const {
+  return epoch_ ? std::optional(*epoch_ + time) : std::nullopt;
 }
 
 // Reports give which RTP time it is at a time of the clock, by the time since their element's base time. So that is
-// when, by the clock by which frames are taken, a time of 0 was. The pipeline sets it, too, when it starts.
+// when, by the clock by which frames are taken, a time of 0 was. Elements get it from those that they are in whenever
+// these change their state, and the pipeline has none of its own (create_pipeline()).
 void RtspReportClock::update(const LivePiece& piece, std::int64_t time) {
-  if (piece.times.capture_utc == 0) return;
-  const std::int64_t epoch = piece.times.capture_utc - time;
-  const std::int64_t error = epoch - epoch_.value_or(epoch);
-  epoch_ = !epoch_ || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
+  const std::int64_t taken = piece.times.capture_utc > 0 ? piece.times.capture_utc : utc_now_ns();
+  const std::int64_t epoch = taken - time;
+  if (!epoch_) epoch_ = epoch;
+  const std::int64_t error = epoch - *epoch_;
+  const bool is_exact = piece.times.capture_clock == CaptureClock::camera;
+  epoch_ = is_exact || std::abs(error) > clock_jump ? epoch : *epoch_ + error / 16;
   const auto base = static_cast<GstClockTime>(*epoch_);
+  set_base(pipeline_.get(), base);
+  set_base(rtpbin_.get(), base);
   for (guint i = 0; i < (with_audio_ ? 2 : 1); ++i) {
-    auto& session = sessions_.at(i);
-    if (!session) {
-      GstElement* found = nullptr;
-      g_signal_emit_by_name(rtpbin_.get(), "get-session", i, &found);
-      session.reset(found);
-    }
-    if (session && gst_element_get_base_time(session.get()) != base) gst_element_set_base_time(session.get(), base);
+    if (GstElement* session = session_of(i)) set_base(session, base);
   }
 }
 

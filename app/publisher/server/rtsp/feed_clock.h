@@ -34,21 +34,29 @@ class RtspTimeline {
   std::int64_t last_capture_ = 0;
 };
 
-// What sender reports carry: at which time of the clock by which frames are taken a time of the media was.
+// When a time of the media was, by the clock by which frames are taken: what sender reports carry, and what packets may
+// say of themselves. Where the camera sends its time, that is taken as it is; when frames arrive jitters, and is
+// smoothed. Audio has the same clock.
 class RtspReportClock {
  public:
-  // `rtpbin`: what sends the reports, of the frames and, if there is any, of audio.
-  void use(GstElement* rtpbin, bool with_audio);
+  // `rtpbin`: what sends the reports, of the frames and, if there is any, of audio. Before it has sessions, and before
+  // it is in `pipeline`.
+  void use(GstElement* pipeline, GstElement* rtpbin, bool with_audio);
   // The relation between both times is another one from now on.
   void begin() { epoch_.reset(); }
-  // A frame with that time of the media is sent.
+  // There is a frame with that time of the media, whether or not it is sent: a report may be sent at any time.
   void update(const LivePiece& piece, std::int64_t time);
+  // When a time of the media was: UTC, ns. Nothing: it is not known.
+  [[nodiscard]] std::optional<std::int64_t> utc_of(std::int64_t time) const;
 
  private:
+  GstElement* session_of(unsigned stream);
+
+  GObjectPtr<GstElement> pipeline_;
   GObjectPtr<GstElement> rtpbin_;
   bool with_audio_ = false;
   std::array<GObjectPtr<GstElement>, 2> sessions_;  // of rtpbin; null until it has them
-  std::optional<std::int64_t> epoch_;               // capture time of a time of 0, smoothed
+  std::optional<std::int64_t> epoch_;               // capture time of a time of 0
 };
 
 }  // namespace campipe

@@ -10,6 +10,7 @@
 #include "app/publisher/server/rtsp/audio.h"
 #include "app/publisher/server/rtsp/feed.h"
 #include "app/publisher/server/rtsp/reports.h"
+#include "app/publisher/server/rtsp/timestamps.h"
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -30,6 +31,8 @@ struct Media {
   GstRTSPMedia base;
   RtspFeed* feed;
   std::shared_ptr<RtspReaders>* readers;
+  RtspTimestamps timestamps;
+  GstElement* pipeline;  // its own
 };
 struct MediaClass {
   GstRTSPMediaClass base;
@@ -51,7 +54,8 @@ gboolean setup_rtpbin(GstRTSPMedia* media, GstElement* rtpbin) {
   Media* self = derived<Media>(media);
   intercept_reports(rtpbin, *self->readers);
   const auto* audio = static_cast<const AudioParameters*>(g_object_get_data(G_OBJECT(bin.get()), audio_key));
-  self->feed->start(GST_BIN(bin.get()), audio != nullptr ? std::optional(*audio) : std::nullopt, rtpbin);
+  self->feed->start({self->pipeline, GST_BIN(bin.get()), rtpbin, self->timestamps},
+                    audio != nullptr ? std::optional(*audio) : std::nullopt);
   return TRUE;
 }
 
@@ -126,6 +130,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
     const GErrorPtr owner(error);
     log_once(*self, error->message);
   }
+  if (element != nullptr) add_timestamps(GST_BIN(element), self->context->timestamps);
   if (element != nullptr && audio)
     g_object_set_data_full(G_OBJECT(element), audio_key, new AudioParameters(*audio),
                            c_callback<[](gpointer own) { delete static_cast<AudioParameters*>(own); }>);
@@ -146,8 +151,10 @@ void on_element(GstBin* /*pipeline*/, GstBin* /*parent*/, GstElement* element, g
 
 GstElement* create_pipeline(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
   GstElement* pipeline = static_cast<GstRTSPMediaFactoryClass*>(factory_parent)->create_pipeline(factory, media);
-  if (pipeline != nullptr)
-    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(c_callback<on_element>), nullptr);
+  if (pipeline == nullptr) return nullptr;
+  derived<Media>(media)->pipeline = pipeline;
+  gst_element_set_start_time(pipeline, GST_CLOCK_TIME_NONE);  // its base time is RtspReportClock's
+  g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(c_callback<on_element>), nullptr);
   return pipeline;
 }
 
@@ -158,6 +165,7 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
   const auto readers = std::make_shared<RtspReaders>(*self->stream);
   Media* ours = derived<Media>(media);
   ours->readers = new std::shared_ptr(readers);
+  ours->timestamps = context->timestamps;
   // There is one, as create_element() found it; were it gone by now, an empty one ends at once.
   std::shared_ptr<LiveStream> stream = context->rig.stream(*self->stream);
   if (!stream) {
@@ -256,8 +264,8 @@ std::shared_ptr<RtspReaders> readers_of(GstRTSPMedia* media) {
 }
 
 std::string missing_rtsp_elements() {
-  constexpr std::array needed{"appsrc",     "h264parse", "h265parse", "rtph264pay", "rtph265pay",
-                              "rtpjpegpay", "rtpbin",    "udpsrc",    "udpsink",    "appsink"};
+  constexpr std::array needed{"appsrc", "h264parse", "h265parse", "rtph264pay", "rtph265pay",    "rtpjpegpay",
+                              "rtpbin", "udpsrc",    "udpsink",   "appsink",    "rtphdrextntp64"};
   std::string missing;
   for (const char* name : needed) {
     if (GstElementFactory* found = gst_element_factory_find(name)) {

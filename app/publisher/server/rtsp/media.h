@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/server_config.h"
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/rtsp/gst_handles.h"
 #include "app/publisher/server/rtsp/readers.h"
@@ -52,7 +53,8 @@ struct RtspMediaContext {
   RtspUnfit unfit;
   // The readers are to be sent away, as their media is at an end. Any thread.
   std::function<void(std::shared_ptr<RtspReaders>)> dismiss;
-  bool encrypted = false;        // readers get nothing that is not
+  bool encrypted = false;  // readers get nothing that is not
+  RtspTimestamps timestamps = RtspTimestamps::off;
   RtspRelays* relays = nullptr;  // to the cameras of other nodes; null: of no cluster
 };
 

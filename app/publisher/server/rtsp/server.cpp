@@ -75,7 +75,12 @@ class RtspServer::Implementation {
         tls_(std::move(tls)),
         context_(g_main_context_new()),
         loop_(g_main_loop_new(context_.get(), FALSE)),
-        media_{rig, {}, {}, [this](auto readers) { dismiss(std::move(readers)); }, tls_ != nullptr},
+        media_{rig,
+               {},
+               {},
+               [this](auto readers) { dismiss(std::move(readers)); },
+               tls_ != nullptr,
+               config.rtsp_timestamps},
         relays_(nodes != nullptr ? std::make_unique<RtspRelays>(*nodes, access, limits.of_address) : nullptr),
         streams_(std::move(streams)) {
     if (config.tls && !tls_) throw Error("RTSP cannot be served: its certificate was not read");
