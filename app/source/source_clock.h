@@ -64,6 +64,9 @@ class SourceClock {
   // open, or a live source's clock was set and no packet of the video has shown it yet.
   [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
   [[nodiscard]] std::int64_t offset() const { return offset_; }
+  [[nodiscard]] bool is_live() const { return live_; }
+  // A packet of this connection, or of the file, has been placed.
+  [[nodiscard]] bool is_anchored() const { return anchored_; }
 
   // By how much later than usual the newest packet arrived.
   [[nodiscard]] std::int64_t lag() const { return lag_; }
