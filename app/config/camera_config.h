@@ -11,6 +11,7 @@
 #include "app/config/mosaic_config.h"
 #include "app/config/on_corrupt.h"
 #include "app/config/stream_config.h"
+#include "app/config/timestamps.h"
 #include "core/frame.h"
 #include "stages/sources/source_config.h"
 
@@ -51,6 +52,7 @@ struct CameraConfig : StreamConfig {
   std::chrono::nanoseconds retry_interval = std::chrono::seconds(1);  // until a live source is opened again; doubles
   std::chrono::nanoseconds retry_max = std::chrono::seconds(30);
   OnCorrupt on_corrupt = OnCorrupt::show;
+  Timestamps timestamps = Timestamps::camera;
   bool use_absolute_timestamp = true;  // frames carry the camera's own time, if its clock can be right
   int priority = 50;                   // 0 to 100: who gives way first
   OnPartition on_partition = OnPartition::keep;

@@ -14,6 +14,7 @@
 #include "app/config/permission.h"
 #include "app/config/rig_settings.h"
 #include "app/config/server_config.h"
+#include "app/config/timestamps.h"
 #include "ipc/group_page.h"
 
 namespace campipe {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/log.h"
 #include "ipc/source_blocks.h"
@@ -21,6 +22,7 @@ constexpr std::int64_t believed_clock = 10'000'000'000;
 constexpr std::int64_t latest_utc = std::int64_t{1} << 62;  // ns since 1970, as in ring_checks.cpp
 constexpr std::int64_t reported_lag = 2'000'000'000;        // ns
 constexpr std::int64_t reported_drift = 1'000'000'000;      // ns
+constexpr std::int64_t reported_sound = 200'000'000;        // ns
 
 }  // namespace
 
@@ -56,6 +58,7 @@ std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) con
 void PacketClock::preview() {
   if (!camera_.live || source_.stream().in_bursts || source_.asks_for_each()) return;
   source_.date_first();
+  if (camera_.start.config.timestamps == Timestamps::arrival) return;
   for (const ReadAhead::Entry& entry : source_.ahead()) {
     if (shows_age(entry)) return;
   }
@@ -83,7 +86,18 @@ void PacketClock::observe(const AVPacket& packet) {
   const std::int64_t shown_later = packet.pts != AV_NOPTS_VALUE ? source_ns(source_.stream(), packet.pts) - *time : 0;
   if (const auto utc = capture_time(packet)) sample.capture_utc = *utc - shown_later;
   sample.leap_confirmed = clock_.leaps(*time) && confirms_leap(*time);
+  if (camera_.live) sound_.observe_video(*time, arrival_);
   report(clock_.observe(sample));
+}
+
+std::optional<std::int64_t> PacketClock::sound_time(const AVPacket& packet, std::int64_t arrival) {
+  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (time == AV_NOPTS_VALUE) return std::nullopt;
+  if (std::exchange(tracks_realigned_, source_.tracks_realigned()) != source_.tracks_realigned()) sound_.realign();
+  const int replaced = sound_.replaced();
+  const auto at = sound_.place(audio_ns(source_.stream(), time), arrival, clock_);
+  report_sound(sound_.replaced() != replaced);
+  return at;
 }
 
 void PacketClock::arrived(bool as_read) {
@@ -156,6 +170,20 @@ bool PacketClock::confirms_leap(std::int64_t to) {
 }
 
 void PacketClock::count(Correction kind) { camera_.source.counters.add(counter_of(kind)); }
+
+// Each kind once for each connection.
+void PacketClock::report_sound(bool replaced) {
+  const double seconds = static_cast<double>(sound_.moved()) / 1e9;
+  if (replaced && logged_.insert("sound placed").second) {
+    spdlog::warn(
+        "{}: the clock of its sound does not fit that of its video: the sound is moved by {:+.1f} s, so that it lies "
+        "where it arrives; what would lie on sound that was passed on already is left out",
+        camera_.name(), seconds);
+  } else if (std::abs(sound_.moved()) > reported_sound && logged_.insert("sound drift").second) {
+    spdlog::warn("{}: the clock of its sound drifts against that of its video: the sound is moved by {:+.1f} s so far",
+                 camera_.name(), seconds);
+  }
+}
 
 // Each kind once for each connection.
 void PacketClock::report(const std::optional<SourceClock::Corrected>& corrected) {

@@ -19,6 +19,7 @@
 #include "app/rings/packet_note.h"
 #include "app/rings/source_times.h"
 #include "app/source/camera_context.h"
+#include "app/source/sound_clock.h"
 #include "app/source/source_clock.h"
 #include "app/source/source_connection.h"
 
@@ -36,7 +37,10 @@ class PacketClock {
 
   // The source was opened (again). A live one was closed, and the clock of the next connection may be another one.
   void connected() { logged_.clear(); }
-  void disconnected() { clock_.reconnect(); }
+  void disconnected() {
+    clock_.reconnect();
+    sound_.reconnect();
+  }
   // A file begins again there.
   void next_round(std::int64_t at);
 
@@ -60,7 +64,9 @@ class PacketClock {
   [[nodiscard]] std::optional<std::int64_t> decoding_end() const { return round_.decoding_end; }
   void count(Correction kind);
 
-  // Where timestamps lie: for copies and audio.
+  // Where a packet of the audio lies; nothing: the video has not begun, or the packet has no time.
+  std::optional<std::int64_t> sound_time(const AVPacket& packet, std::int64_t arrival);
+  // Where timestamps lie: for copies.
   [[nodiscard]] const SourceClock& source_clock() const { return clock_; }
 
  private:
@@ -74,10 +80,13 @@ class PacketClock {
   void measure_media_clock(const AVPacket& packet, PacketNote& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);
   void report(const std::optional<SourceClock::Corrected>& corrected);
+  void report_sound(bool replaced);
 
   CameraContext& camera_;
   SourceConnection& source_;
   SourceClock clock_;
+  SoundClock sound_;
+  int tracks_realigned_ = 0;       // of those of the source, as sound_ knows
   MediaClock media_;               // of a live source
   std::int64_t group_offset_ = 0;  // ns: PacketNote::group_offset, of the newest packet with a time
   Round round_;

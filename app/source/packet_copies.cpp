@@ -287,12 +287,10 @@ void PacketCopies::hide(std::optional<std::int64_t> shown) {
   }
 }
 
-bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times) {
-  const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
-  if (audio_.empty() || !audio_parameters_ || time == AV_NOPTS_VALUE) return true;
-  const auto at = clock.map_beside(audio_ns(*stream_, time), times.arrival);
-  if (!at || *at < 0 || *at + longest_overlap < last_audio_) return true;
-  const Follow follow = follow_sound(packet, times.arrival);
+bool PacketCopies::audio(const AVPacket& packet, std::optional<std::int64_t> at, std::int64_t arrival) {
+  if (audio_.empty() || !audio_parameters_ || !at) return true;
+  if (*at < 0 || *at + longest_overlap < last_audio_) return true;
+  const Follow follow = follow_sound(packet, arrival);
   if (follow != Follow::yes) return follow != Follow::too_soon;
   PacketView view;
   view.data = {packet.data, static_cast<std::size_t>(packet.size)};
@@ -302,7 +300,7 @@ bool PacketCopies::audio(const AVPacket& packet, const SourceClock& clock, const
   view.times.pts = view.dts;
   view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
   audio_end_ = view.dts + view.times.duration;
-  view.times.arrival = times.arrival;
+  view.times.arrival = arrival;
   for (Track& track : audio_) push(track, view, false);
   return true;
 }

@@ -55,8 +55,8 @@ class PacketCopies {
   // that are not to be shown (AV_PKT_FLAG_DISCARD) are left out, with those that refer to them.
   std::optional<Correction> video(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times,
                                   bool decodable = true);
-  // False: it is left out, since it has become another sound not long before.
-  bool audio(const AVPacket& packet, const SourceClock& clock, const PacketTimes& times);
+  // `at`: where it lies; nothing: nowhere. False: it is left out, since it has become another sound not long before.
+  bool audio(const AVPacket& packet, std::optional<std::int64_t> at, std::int64_t arrival);
   // Frames were left out since they refer to some that are not to be shown; once.
   [[nodiscard]] bool take_cut() { return std::exchange(cut_, false); }
   // All others get nothing any more.

@@ -107,7 +107,7 @@ void PacketRouter::audio(const AVPacket& packet, const ReadAhead::Times& times) 
   const SourceStream& stream = followed_.stream();
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (!camera_.live && av_compare_ts(time, stream.audio_time_base, stream.start, stream.time_base) < 0) return;
-  if (copies_.audio(packet, clock_.source_clock(), {times.arrival, times.arrival_utc, CaptureClock::arrival})) return;
+  if (copies_.audio(packet, clock_.sound_time(packet, times.arrival), times.arrival)) return;
   if (const auto more = sound_lines_.pass()) {
     spdlog::warn("{}: its sound becomes another one again and again; what comes within 10 s of that is left out{}",
                  camera_.name(), *more);

@@ -11,8 +11,9 @@ ReadResult ReadAhead::read_now(Source& source, AVPacket& packet, Times& times) {
   const ReadResult result = source.read(packet);
   times.arrival = now_ns();
   times.arrival_utc = utc_now_ns();
-  waited_ += times.arrival - begin;
-  times.waited = result == ReadResult::packet ? std::exchange(waited_, 0) : waited_;
+  waited_.video += times.arrival - begin;
+  waited_.audio += times.arrival - begin;
+  times.waited = std::exchange(result == ReadResult::audio ? waited_.audio : waited_.video, 0);
   return result;
 }
 
@@ -46,7 +47,7 @@ const ReadAhead::Entry* ReadAhead::look(Source& source) {
 void ReadAhead::clear() {
   entries_.clear();
   failure_ = nullptr;
-  waited_ = 0;
+  waited_ = {};
 }
 
 }  // namespace campipe

@@ -17,7 +17,7 @@ class ReadAhead {
   struct Times {
     std::int64_t arrival = 0;      // monotonic, ns
     std::int64_t arrival_utc = 0;  // ns
-    std::int64_t waited = 0;       // ns that were spent reading since the packet of the video before
+    std::int64_t waited = 0;       // ns that were spent reading since the packet before, of the same track
   };
   struct Entry {
     AvPacket packet;
@@ -41,7 +41,11 @@ class ReadAhead {
 
   std::deque<Entry> entries_;
   std::exception_ptr failure_;  // behind them
-  std::int64_t waited_ = 0;     // since the newest packet of the video
+  struct Waited {
+    std::int64_t video = 0;
+    std::int64_t audio = 0;
+  };
+  Waited waited_;  // since the newest packet of each
   Times times_;
 };
 

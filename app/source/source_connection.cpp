@@ -18,6 +18,11 @@ constexpr auto longest_dating = std::chrono::seconds(1);
 
 }  // namespace
 
+SourceConnection::SourceConnection(const CameraContext& camera)
+    : camera_(camera),
+      track_times_(camera.name(), camera.start.config.timestamps == Timestamps::arrival),
+      packets_read_(camera.start.packet) {}
+
 // By when a source has answered or has been given up: its silence is no hang of its thread. A file has no such time,
 // since its disk may be another machine's; to end the process would bring back neither.
 Deadline SourceConnection::deadline() const {
@@ -29,6 +34,7 @@ void SourceConnection::open() {
   const ThreadWait wait(WaitsFor::source, deadline());
   source_ = camera_.start.open_source(camera_.start.config.source, [this] { return camera_.stop.stopped(); });
   ahead_.clear();
+  track_times_.restart();
 }
 
 void SourceConnection::close() {
@@ -44,8 +50,14 @@ ReadResult SourceConnection::read(AVPacket& packet) {
   }
   const AVRational time_base = result == ReadResult::audio ? stream().audio_time_base : stream().time_base;
   forget_absurd_times(packet, time_base, camera_.live, result == ReadResult::audio ? 0 : usual_duration(stream()));
+  if (shows_arrivals()) track_times_.correct(packet, result, stream(), times());
   if (result == ReadResult::packet) packet.pos = packets_read_++;
   return result;
+}
+
+// What comes in bursts or is asked for has no arrivals that show anything.
+bool SourceConnection::shows_arrivals() const {
+  return camera_.live && !stream().in_bursts && !source_->asks_for_each();
 }
 
 const ReadAhead::Entry* SourceConnection::look() {

@@ -11,13 +11,14 @@
 
 #include "app/source/camera_context.h"
 #include "app/source/read_ahead.h"
+#include "app/source/track_times.h"
 #include "stages/sources/source.h"
 
 namespace campipe {
 
 class SourceConnection {
  public:
-  explicit SourceConnection(const CameraContext& camera) : camera_(camera), packets_read_(camera.start.packet) {}
+  explicit SourceConnection(const CameraContext& camera);
 
   void open();
   void close();
@@ -25,11 +26,14 @@ class SourceConnection {
   [[nodiscard]] const SourceStream& stream() const { return source_->stream(); }
   [[nodiscard]] std::string remark() const { return source_->remark(); }
   [[nodiscard]] bool asks_for_each() const { return source_->asks_for_each(); }
-  // The next packet, into `packet` (unreferenced before). Impossible times are removed; AVPacket::pos of each packet of
-  // the video is its number, by which the frames decoded from it are known.
+  // The next packet, into `packet` (unreferenced before). Impossible times are removed, and those of a live source's
+  // wrong clock corrected (TrackTimes); AVPacket::pos of each packet of the video is its number, by which the frames
+  // decoded from it are known.
   ReadResult read(AVPacket& packet);
   // When the packet that was read last arrived, and how long it was waited for.
   [[nodiscard]] const ReadAhead::Times& times() const { return ahead_.times(); }
+  // How often the clock of a track was found to be off by far, and its times were set anew.
+  [[nodiscard]] int tracks_realigned() const { return track_times_.realigned(); }
   // Reads one more, which read() will return in its turn. Null: no packet follows.
   const ReadAhead::Entry* look();
   // How many packets were read that way and not yet taken.
@@ -48,9 +52,12 @@ class SourceConnection {
  private:
   [[nodiscard]] Deadline deadline() const;
 
+  [[nodiscard]] bool shows_arrivals() const;
+
   const CameraContext& camera_;
   std::unique_ptr<Source> source_;
   ReadAhead ahead_;
+  TrackTimes track_times_;
   std::int64_t packets_read_;  // of the video
 };
 

@@ -71,6 +71,7 @@ CameraConfig full_camera() {
   camera.on_corrupt = OnCorrupt::skip;
   camera.priority = 7;
   camera.on_partition = OnPartition::stop;
+  camera.timestamps = Timestamps::arrival;
   camera.use_absolute_timestamp = false;
   camera.for_browsers = true;
   camera.enabled = false;

@@ -122,7 +122,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
       "cameras:\n"
       "  a: {source: 'rtsps://u:p@host/s', stream: 1, audio: off, rtsp_transport: tcp, read_timeout: 5s,\n"
       "      retry_interval: 2s, retry_max: 1m, tls: {verify: false, ca_file: ca.pem}, on_corrupt: skip,\n"
-      "      use_absolute_timestamp: false, rate: 12.5, allow_redirects: true}\n"
+      "      timestamps: arrival, use_absolute_timestamp: false, rate: 12.5, allow_redirects: true}\n"
       "  b: {source: 'http://host/v.mjpg', retry_interval: 10m}\n"
       "  c: {source: 'udp://:5000', retry_max: 500ms, drop_policy: block, decode: {isolation: always}}\n");
   SourceConfig source;
@@ -138,6 +138,7 @@ TEST_F(ConfigTest, KeysOfSourcesAreRead) {
   EXPECT_EQ(all[0].source, source);
   EXPECT_TRUE(all[0].retry_interval == 2s && all[0].retry_max == 1min);
   EXPECT_TRUE(all[0].on_corrupt == OnCorrupt::skip && !all[0].use_absolute_timestamp && all[0].rate == 12.5);
+  EXPECT_TRUE(all[0].timestamps == Timestamps::arrival && all[1].timestamps == Timestamps::camera);
   EXPECT_TRUE(all[1].decode_isolation == DecodeIsolation::automatic);
   EXPECT_TRUE(all[2].decode_isolation == DecodeIsolation::always);
   // One of the two alone moves the other's default out of its way.

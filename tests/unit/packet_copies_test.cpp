@@ -120,7 +120,7 @@ class CopiedSound : public testing::Test {
     std::fill_n(packet->data, 100, std::uint8_t{0});
     std::ranges::copy(header, packet->data);
     packet->pts = packet->dts = std::int64_t{1920} * ++time_;
-    return copies_.audio(*packet, clock_, {.arrival = arrival_});
+    return copies_.audio(*packet, clock_.map_beside(audio_ns(stream_, packet->pts), arrival_), arrival_);
   }
   void wait(std::int64_t seconds) { arrival_ += seconds * 1'000'000'000; }
 

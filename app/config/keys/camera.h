@@ -62,8 +62,15 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
                   "is stopped before the other begins"});
   keys.key("on_corrupt", &C::on_corrupt,
            {.meaning = "frames that are damaged are shown as they are, or dropped and counted"});
+  keys.key(
+      "timestamps", &C::timestamps,
+      {.meaning = "of a live source: by what frames and sound lie where they do in time. `camera`: by the "
+                  "timestamps that the source sends, as long as its [clock](reliability.md#timestamps-or-clocks-are-"
+                  "wrong) can be used; `arrival`: by when they arrive, their time of day too. HLS keeps the times "
+                  "of its pieces"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,
-           {.meaning = "`true`: files' creation times, the index and the overlay of times have the time at which the "
+           {.meaning = "with `timestamps: camera`, which time of day frames have. `true`: files' creation times, the "
+                       "index and the overlay of times have the time at which the "
                        "camera took the frame (RTCP sender reports), if its clock is within 10 s of the machine's; "
                        "`false`: they have the time at which the frame arrived"});
   keys.key("gpu", &C::gpu, ParsedKey{read_gpu_name, "choice, integer or string", R"({"$ref": "#/$defs/gpu"})"},
