@@ -89,6 +89,12 @@ void set_rate(AVCodecContext& context, const EncoderConfig& config) {
   context.bit_rate = config.bitrate.value_or(default_bitrate);
 }
 
+// Those of the standard, as readers of RTP have no others (RFC 2435). The encoder's own choice would be smaller, and
+// made anew for each frame.
+void set_jpeg_tables(AVCodecContext& context) {
+  if (is_jpeg(context) && has_option(context, "huffman")) set_option(context, "encode", "huffman", "default");
+}
+
 void set_gop(AVCodecContext& context, const EncoderConfig& config) {
   if (const int* frames = std::get_if<int>(&config.gop)) {
     if (*frames < 1) throw Error("encode.gop: must be at least one frame");
@@ -225,6 +231,7 @@ AvCodecContext open_encoder_context(const EncoderConfig& config, const FrameForm
   set_rate(*context, config);
   set_gop(*context, config);
   set_forced_keys(*context);
+  set_jpeg_tables(*context);
   const std::string own_params = is_x265(codec) ? x265_params(*context, config) : "";
   if (is_x265(codec)) set_option(*context, "encode", "x265-params", own_params);
   for (const auto& [name, value] : config.options) {

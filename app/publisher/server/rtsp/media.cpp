@@ -119,7 +119,7 @@ GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url
   const auto parameters = stream ? stream->parameters() : std::nullopt;
   if (!parameters) return nullptr;
   if (const std::string what = without_rtsp_form(*stream, *self->context); !what.empty()) {
-    log_once(*self, "it cannot carry " + what);
+    log_once(*self, "it cannot carry " + what + "; encode it (encode: {codec: h264})");
     return nullptr;
   }
   const auto audio = audio_of(*stream, *self);
