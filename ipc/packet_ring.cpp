@@ -89,18 +89,18 @@ void PacketRingWriter::look_at_reader() {
   Header& header = memory_->header();
   const std::uint64_t released = header.released.load(std::memory_order_seq_cst);
   const WriterState state = closed_ ? WriterState::closed : WriterState::open;
-  bool right = released >= released_ && released <= head_;
+  bool right = released >= released_ && released <= published_;
   if (right) {
     released_ = released;
   } else {
     header.released.store(released_, std::memory_order_seq_cst);
   }
-  right = right && header.head.load(std::memory_order_relaxed) == head_ &&
+  right = right && header.head.load(std::memory_order_relaxed) == published_ &&
           header.writer.load(std::memory_order_relaxed) == state;
   right = right && std::memcmp(&header.description, memory_->description_.get(), sizeof(Description)) == 0;
   if (right) return;
   std::memcpy(&header.description, memory_->description_.get(), sizeof(Description));
-  header.head.store(head_, std::memory_order_seq_cst);
+  header.head.store(published_, std::memory_order_seq_cst);
   header.writer.store(state, std::memory_order_seq_cst);
   on_faulty_reader_();
 }
@@ -124,6 +124,7 @@ std::optional<std::size_t> PacketRingWriter::wait_for_place(std::size_t size, De
                                                             const std::function<bool()>& interrupted) {
   Header& header = memory_->header();
   std::optional<std::size_t> offset = place(size);
+  if (!offset) publish();  // who is to make room shall have all that there is
   while (!offset && Clock::now() < deadline && !interrupted()) {
     const std::uint32_t room = header.room.load(std::memory_order_seq_cst);
     header.writer_sleeps.store(1, std::memory_order_seq_cst);
@@ -147,7 +148,8 @@ void PacketRingWriter::ask_for_room() {
   if (header.reader_sleeps.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
 }
 
-bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted) {
+bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted,
+                            Exists exists) {
   Header& header = memory_->header();
   const std::span<const std::uint8_t> metadata = packet.metadata.bytes();
   const std::size_t size = metadata.size() + packet.data.size();
@@ -166,15 +168,24 @@ bool PacketRingWriter::push(const PacketView& packet, Deadline deadline, const s
                                                .times = packet.times};
   offset_[head_ % packet_ring_entries] = *offset;
   end_ = *offset + size;
+  ++head_;
   failpoint("packets.writer.filled");
-  header.head.store(++head_, std::memory_order_seq_cst);
-  failpoint("packets.writer.head");
-  header.news.fetch_add(1, std::memory_order_seq_cst);
-  if (header.reader_sleeps.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
+  if (exists == Exists::now) publish();
   return true;
 }
 
+void PacketRingWriter::publish() {
+  if (published_ == head_) return;
+  Header& header = memory_->header();
+  published_ = head_;
+  header.head.store(published_, std::memory_order_seq_cst);
+  failpoint("packets.writer.head");
+  header.news.fetch_add(1, std::memory_order_seq_cst);
+  if (header.reader_sleeps.load(std::memory_order_seq_cst) != 0) futex_wake_all(header.news);
+}
+
 void PacketRingWriter::close() {
+  publish();
   Header& header = memory_->header();
   closed_ = true;
   header.writer.store(WriterState::closed, std::memory_order_seq_cst);

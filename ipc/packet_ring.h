@@ -4,7 +4,8 @@
 // finished.
 //
 // Protocol: one writer, one reader at a time. The writer fills the next entry and the bytes it names, then stores
-// head, which is the one point at which a packet exists; then wakes. The reader stores `released`, which is the one
+// head, which is the one point at which a packet exists; then wakes. Several packets may come to exist together, by one
+// store of head. The reader stores `released`, which is the one
 // point at which its room is free. Both count packets, from `base` on. A writer that finds no room says so, and wakes
 // the reader, who may have read all and keep it for its successor alone (ReplayReader). A ring is never repaired: a new
 // worker makes a ring of the next epoch, and the reader finishes the old one first. Every wait has a deadline. Neither
@@ -71,9 +72,16 @@ class PacketRingMemory {
 class PacketRingWriter {
  public:
   explicit PacketRingWriter(std::shared_ptr<PacketRingMemory> memory);
+  // `with_next`: the packet exists together with the next one, or by publish(): where this process dies between them,
+  // neither does.
+  enum class Exists : std::uint8_t { now, with_next };
   // Appends a packet, waiting for room until `deadline` or until `interrupted` (asked every 100 ms).
   // False: there was no room, nothing was written. Throws Error for a packet that can never fit.
-  bool push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted);
+  bool push(const PacketView& packet, Deadline deadline, const std::function<bool()>& interrupted,
+            Exists exists = Exists::now);
+  // All packets exist that were appended.
+  void publish();
+  // Publishes as well.
   void close();
   // False: the reader has not taken all that was pushed (PacketRingReader::set_taken()), until then.
   bool wait_until_taken(Deadline deadline, const std::function<bool()>& interrupted);
@@ -95,7 +103,8 @@ class PacketRingWriter {
   std::function<void()> on_faulty_reader_ = [] {};
   std::vector<std::uint64_t> offset_;  // of the packets whose entries are still there
   std::uint64_t end_ = 0;              // of the newest packet
-  std::uint64_t head_ = 0;
+  std::uint64_t head_ = 0;             // packets appended
+  std::uint64_t published_ = 0;        // of these, those that exist
   std::uint64_t released_ = 0;
   bool closed_ = false;
 };

@@ -81,6 +81,7 @@ void EncodedStream::encode(const FrameRef& frame, const FrameTimes& times, std::
   const bool is_due = grid_ && grid_->is_due(times.media_time);
   if (key_frames_.ask(times.pts) || is_due) encoder_->want_key_frame();
   ++inside_;
+  if (output_.config.group) shown_inside_.push_back(times.pts);
   begin_ = now_ns();
   encoder_->encode(frame, times, [this](const PacketView& packet) { take(packet); });
 }
@@ -91,13 +92,26 @@ void EncodedStream::flush() {
   begin_ = now_ns();
   encoder_->flush([this](const PacketView& packet) { take(packet); });
   encoder_.reset();
+  shown_inside_.clear();
   packets_.close();
 }
 
 void EncodedStream::fail() {
   counter(block_.dropped, DropCause::encoder_failed).fetch_add(std::exchange(inside_, 0));
+  shown_inside_.clear();
   encoder_.reset();
   packets_.close();
+}
+
+// The successor of a member of a group goes on with the next set, so all sets before must be there. With B-frames a
+// frame comes out before those that are shown before it.
+bool EncodedStream::is_whole(const PacketView& packet) {
+  if (!output_.config.group) return true;
+  shown_last_ = std::max(shown_last_, packet.times.pts);
+  std::erase_if(shown_inside_, [&](std::int64_t shown) {
+    return shown == packet.times.pts || shown <= packet.dts;  // what comes later is shown later
+  });
+  return shown_inside_.empty() || shown_inside_.front() > shown_last_;
 }
 
 void EncodedStream::take(const PacketView& packet) {
@@ -107,7 +121,7 @@ void EncodedStream::take(const PacketView& packet) {
   PacketView stamped = packet;
   FrameTimes& times = stamped.times;
   times.encoded = now_ns();
-  if (!packets_.push(stamped)) return;
+  if (!packets_.push(stamped, is_whole(packet))) return;
   if (packet.key) key_frames_.sent(times.pts);
   const std::int64_t since_arrival = times.encoded - times.arrival;
   const auto transit = transit_of(times);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -54,6 +55,7 @@ class EncodedStream {
 
  private:
   void take(const PacketView& packet);
+  bool is_whole(const PacketView& packet);
 
   const messages::EncodedOutput& output_;
   EncodeBlock& block_;
@@ -63,10 +65,12 @@ class EncodedStream {
   std::optional<KeyFrameGrid> grid_;  // none: the encoder counts frames
   KeyFrameRequests key_frames_;       // of viewers
   std::unique_ptr<Encoder> encoder_;
-  FrameFormat input_;         // that encoder_ was opened for
-  double frame_rate_ = 0;     // likewise
-  std::uint64_t inside_ = 0;  // frames that the encoder has and whose packets have not come out
-  std::int64_t begin_ = 0;    // of the work for the packet that comes out next, monotonic ns
+  FrameFormat input_;                      // that encoder_ was opened for
+  double frame_rate_ = 0;                  // likewise
+  std::uint64_t inside_ = 0;               // frames that the encoder has and whose packets have not come out
+  std::deque<std::int64_t> shown_inside_;  // when these are shown, of a member of a group
+  std::int64_t shown_last_ = 0;            // likewise, the latest of those that have come out
+  std::int64_t begin_ = 0;                 // of the work for the packet that comes out next, monotonic ns
 };
 
 }  // namespace campipe

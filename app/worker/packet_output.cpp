@@ -31,12 +31,13 @@ void PacketOutput::begin(std::size_t capacity, const StreamParameters& parameter
   ++epoch_;
 }
 
-bool PacketOutput::push(const PacketView& packet) {
-  if (!waits_) return push_to_ring(packet);
+bool PacketOutput::push(const PacketView& packet, bool whole) {
+  if (!waits_) return push_to_ring(packet, whole);
   WaitingPacket& kept = waiting_.back().packets.emplace_back();
   kept.data.assign(packet.data.begin(), packet.data.end());
   kept.view = packet;
   kept.view.data = {};
+  kept.whole = whole;
   return true;
 }
 
@@ -55,7 +56,7 @@ void PacketOutput::go_on_from(std::uint64_t epoch, std::uint64_t base) {
         PacketView view = packet.view;
         view.data = packet.data;
         --left;
-        push_to_ring(view);
+        push_to_ring(view, packet.whole);
       }
       if (ring.closed) close();
     }
@@ -67,7 +68,7 @@ void PacketOutput::go_on_from(std::uint64_t epoch, std::uint64_t base) {
 
 // With `drop` it never waits: the packet ring holds several GOPs, and the camera's other outputs, on this
 // thread, are not to suffer from a disk that is slow for this one.
-bool PacketOutput::push_to_ring(const PacketView& packet) {
+bool PacketOutput::push_to_ring(const PacketView& packet, bool whole) {
   need_key_ = need_key_ && !packet.key;
   const bool may_wait = output_.drop_policy == DropPolicy::block;
   const Deadline deadline = Clock::now() + (may_wait ? publisher_deadline : std::chrono::seconds(0));
@@ -75,8 +76,10 @@ bool PacketOutput::push_to_ring(const PacketView& packet) {
     events_.beat();
     return events_.abandoned();
   };
-  if (need_key_ || !ring_->push(packet, deadline, abandoned)) {
+  const auto exists = whole ? PacketRingWriter::Exists::now : PacketRingWriter::Exists::with_next;
+  if (need_key_ || !ring_->push(packet, deadline, abandoned, exists)) {
     need_key_ = true;
+    ring_->publish();  // nothing follows that would
     counter(block_.dropped, DropCause::publisher_slow).fetch_add(1);
     return false;
   }

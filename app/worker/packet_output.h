@@ -30,8 +30,9 @@ class PacketOutput {
   // From now on packets go to a ring of the next epoch, which is reported. `capacity` in bytes. Throws where there is
   // no memory or descriptor; then nothing has changed.
   void begin(std::size_t capacity, const StreamParameters& parameters);
-  // False: it was dropped.
-  bool push(const PacketView& packet);
+  // `whole`: a successor may go on behind it. Others come into the ring together with those that follow, up to one that
+  // is. False: it was dropped.
+  bool push(const PacketView& packet, bool whole = true);
   // No packet will come any more, unless it begins again.
   void close();
   // Of one whose packets wait: those, and all that come, go to rings of the epochs from `epoch` on, of which the first
@@ -44,6 +45,7 @@ class PacketOutput {
   struct WaitingPacket {
     std::vector<std::uint8_t> data;
     PacketView view;  // but for its data
+    bool whole = true;
   };
   // What is to be a packet ring.
   struct WaitingRing {
@@ -52,7 +54,7 @@ class PacketOutput {
     std::vector<WaitingPacket> packets;
     bool closed = false;
   };
-  bool push_to_ring(const PacketView& packet);
+  bool push_to_ring(const PacketView& packet, bool whole);
 
   const messages::EncodedOutput& output_;
   EncodeBlock& block_;

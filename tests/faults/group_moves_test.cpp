@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fstream>
 #include <numeric>
 #include <optional>
 #include <ostream>
@@ -118,6 +119,24 @@ TEST(MembersWithBFrames, MoveWithoutABrokenSet) {
   ASSERT_EQ(group.rig().wait(), 0) << group.log();
   EXPECT_EQ(group.expect_in_step(), frames);
   EXPECT_TRUE(group.rig().camera("left").at("frames").at("dropped").empty()) << group.rig().camera("left");
+}
+
+// Its successor goes on behind the frames that are there up to some place in the order of showing, in whatever order
+// they were encoded.
+TEST(MembersWithBFrames, AreKilledWithoutABrokenSet) {
+  constexpr int frames = 250;
+  const TemporaryFolder folder;
+  const auto dying = folder.path() / "dying";
+  for (const int death : {60, 61, 62, 63}) {  // in each place of a group of B-frames
+    SCOPED_TRACE("death at packet " + std::to_string(death));
+    std::ofstream(dying).put('\n');
+    GroupRig group("repeat", frames, "",
+                   {.failpoints = "stage.pushed@left:" + std::to_string(death) + "=kill_once" + dying.string()},
+                   ", latency: normal, options: {bf: 3, b_strategy: 0, sc_threshold: 0}");
+    ASSERT_EQ(group.rig().wait(), 0) << group.log();
+    EXPECT_NE(group.log().find(" died ("), std::string::npos) << group.log();
+    EXPECT_EQ(group.expect_in_step(), frames);
+  }
 }
 
 struct Step {

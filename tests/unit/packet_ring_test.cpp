@@ -73,6 +73,44 @@ class PacketRing : public testing::Test {
   std::uint64_t number_;
 };
 
+TEST_F(PacketRing, PacketsMayComeToExistTogether) {
+  auto reading = reader();
+  const auto append = [&](PacketRingWriter::Exists exists) {
+    const auto bytes = content_of(number_ + 1, 100);
+    ASSERT_TRUE(writer_.push(packet_of(number_ + 1, bytes, number_ % 3 == 0), Clock::now(), never, exists));
+    ++number_;
+  };
+  using Exists = PacketRingWriter::Exists;
+  for (const Exists exists : {Exists::now, Exists::with_next, Exists::with_next}) append(exists);
+  EXPECT_EQ(observer_.published(), 1U);
+  EXPECT_EQ(read(reading).number, 1U);
+  EXPECT_EQ(look(reading), Next::timeout);
+  append(Exists::now);
+  EXPECT_EQ(observer_.published(), 4U);
+  for (std::uint64_t number = 2; number <= 4; ++number) EXPECT_EQ(read(reading).number, number);
+  append(Exists::with_next);
+  EXPECT_EQ(look(reading), Next::timeout);
+  writer_.close();
+  EXPECT_EQ(read(reading).number, 5U);
+  EXPECT_EQ(look(reading), Next::ended);
+}
+
+// Else a reader that is to make room might wait for them.
+TEST_F(PacketRing, WhereThereIsNoRoomAllPacketsExist) {
+  const auto append = [&] {
+    const auto bytes = content_of(number_ + 1, 4'000);
+    const bool appended = writer_.push(packet_of(number_ + 1, bytes, number_ % 3 == 0), Clock::now(), never,
+                                       PacketRingWriter::Exists::with_next);
+    number_ += appended ? 1 : 0;
+    return appended;
+  };
+  EXPECT_TRUE(append());
+  EXPECT_TRUE(append());
+  EXPECT_EQ(observer_.published(), 0U);
+  EXPECT_FALSE(append());
+  EXPECT_EQ(observer_.published(), 2U);
+}
+
 TEST_F(PacketRing, EveryFieldOfAPacketArrives) {
   auto reading = reader();
   const auto bytes = content_of(1, 321);
