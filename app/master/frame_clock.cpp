@@ -62,9 +62,16 @@ void FrameClock::begin_behind(std::int64_t packet) {
   before_.reset();
 }
 
-// The packet's or, where that is not known any more, the newest one's.
-PacketNote FrameClock::note_of(std::int64_t packet) {
+bool FrameClock::has_passed(std::int64_t packet, std::int64_t pts) const {
+  return before_ && (knows_of(packet) || source_ns(*stream_, pts) + note_of(packet).offset <= before_->pts);
+}
+
+void FrameClock::forget_notes_before(std::int64_t packet) {
   while (!notes_.empty() && notes_.front().packet < packet - longest_reorder) notes_.pop_front();
+}
+
+// The packet's or, where that is not known any more, the newest one's.
+PacketNote FrameClock::note_of(std::int64_t packet) const {
   const auto found = std::ranges::find(notes_, packet, &PacketNote::packet);
   if (found != notes_.end()) return *found;
   PacketNote note = newest_;
@@ -93,6 +100,7 @@ bool FrameClock::is_known(const DecodedFrame& frame) {
   Before& before = *before_;
   const std::int64_t lasts = frame.record.times.duration;
   const std::int64_t duration = lasts > 0 ? lasts : usual_duration(*stream_);
+  forget_notes_before(frame.packet);
   const auto where = mapped(frame, note_of(frame.packet));
   const auto at = where ? std::optional(where->at) : std::nullopt;
   if (!before.packet && !before.dropped) return is_known_by_time(at, duration);
@@ -116,6 +124,7 @@ bool FrameClock::is_known_by_time(std::optional<std::int64_t> at, std::int64_t d
 
 void FrameClock::set_times(const DecodedFrame& frame, FrameTimes& times) {
   if (times.duration <= 0) times.duration = usual_duration(*stream_);
+  forget_notes_before(frame.packet);
   const PacketNote note = note_of(frame.packet);
   const Timeline::Time time = frame_times_.next(mapped(frame, note), times.duration);
   times.pts = time.pts;

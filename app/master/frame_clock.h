@@ -29,6 +29,8 @@ class FrameClock {
 
   // A master before has published or dropped what came in this packet, or behind it.
   [[nodiscard]] bool knows_of(std::int64_t packet) const;
+  // The same of a packet that no frame comes of, by the order of showing. Before the first frame that does.
+  [[nodiscard]] bool has_passed(std::int64_t packet, std::int64_t pts) const;
   // Frames may come that one has.
   [[nodiscard]] bool repeats() const { return before_.has_value(); }
 
@@ -54,7 +56,8 @@ class FrameClock {
     bool dropped_came = false;
   };
   void begin_behind(std::int64_t packet);
-  [[nodiscard]] PacketNote note_of(std::int64_t packet);
+  void forget_notes_before(std::int64_t packet);
+  [[nodiscard]] PacketNote note_of(std::int64_t packet) const;
   [[nodiscard]] std::optional<Timeline::Mapped> mapped(const DecodedFrame& frame, const PacketNote& note) const;
   [[nodiscard]] bool is_known(const DecodedFrame& frame);
   [[nodiscard]] bool is_known_by_time(std::optional<std::int64_t> at, std::int64_t duration);

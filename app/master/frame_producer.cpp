@@ -37,6 +37,7 @@ void FrameProducer::begin(const SourceStream& stream) {
   seen_before_.clear();
   primed_ = false;
   begins_clean_.reset();
+  beginning_.begin();
   sets_.lock_anew();
   decoder_.open(stream);
   // A GPU's decoder shows what it guesses.
@@ -117,6 +118,7 @@ void FrameProducer::empty() {
   if (!decodes() || await_key_) return;
   decode(nullptr);
   decoder_->flush();
+  beginning_.begin();
   window_.clear();
 }
 
@@ -142,6 +144,7 @@ bool FrameProducer::feed(const AVPacket* packet) {
   await_key_ = false;
   const ProfileRange range(packet_range_, rings_.next_number());
   std::int64_t begin = now_ns();
+  if (packet != nullptr) beginning_.give(*packet);
   if (!std::exchange(primed_, false) && !decoder_.send(packet, clock_.newest().arrival_utc)) {
     spdlog::debug("{}: a packet could not be decoded", camera_.name());
     if (packet != nullptr && !clock_.repeats()) count_corrupt(packet->pos);
@@ -179,6 +182,7 @@ bool FrameProducer::hand_over(DecodedFrame& frame, Decoder::Receive received) {
 }
 
 bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received) {
+  count_beginning(frame);
   window_.seen(frame.packet);
   if (const auto before = seen_before_.find(frame.packet); before != seen_before_.end()) {
     seen_before_.erase(before);
@@ -198,6 +202,17 @@ bool FrameProducer::hand_over_or_drop(DecodedFrame& frame, Decoder::Receive rece
     return true;
   }
   return publish(frame);
+}
+
+// What lies before the first frame of all, or of a file that begins again, is no loss: the stream begins there.
+void FrameProducer::count_beginning(const DecodedFrame& first) {
+  const auto without_frame = beginning_.frame(first.packet, first.pts);
+  const bool goes_on = rings_.published() > 0 || camera_.start.resume;
+  if (!camera_.start.decode || camera_.start.loops || !goes_on) return;
+  for (const auto& [packet, pts] : without_frame) {
+    if (seen_before_.contains(packet) || clock_.has_passed(packet, pts)) continue;
+    rings_.count_unpublished(DropCause::master_lost, packet);
+  }
 }
 
 bool FrameProducer::publish(DecodedFrame& frame) {
@@ -229,6 +244,7 @@ bool FrameProducer::fall_back_to_cpu(const std::string& reason) {
   replace_ring();
   if (!camera_.start.decode) return begin_again();
   seen_before_ = window_.seen_frames();
+  beginning_.begin();
   if (!window_.complete()) {
     spdlog::warn("{}: frames up to the next key frame are lost: the one before is too far back", camera_.name());
     await_key_ = true;
@@ -244,6 +260,7 @@ bool FrameProducer::fall_back_to_cpu(const std::string& reason) {
 // With another ring, whose reader has to come first.
 bool FrameProducer::begin_again() {
   decoder_->flush();
+  beginning_.begin();
   window_ = {};
   await_key_ = true;
   return true;

@@ -18,6 +18,7 @@
 #include <set>
 #include <utility>
 
+#include "app/master/beginning.h"
 #include "app/master/camera_decoder.h"
 #include "app/master/camera_sets.h"
 #include "app/master/corrupt_packets.h"
@@ -83,6 +84,7 @@ class FrameProducer {
   void change_size();
   bool hand_over(DecodedFrame& frame, Decoder::Receive received);
   bool hand_over_or_drop(DecodedFrame& frame, Decoder::Receive received);
+  void count_beginning(const DecodedFrame& first);
   bool publish(DecodedFrame& frame);
   bool fall_back_to_cpu(const std::string& reason);
   bool begin_again();
@@ -95,6 +97,7 @@ class FrameProducer {
   std::function<void(std::int64_t packet)> on_shown_ = [](std::int64_t) {};
   ProfileName packet_range_;
   CameraDecoder decoder_;
+  Beginning beginning_;
   ReplayWindow window_;                      // used only with a GPU's decoder
   std::multiset<std::int64_t> seen_before_;  // frames that will come again out of the decoder that took over
   CorruptPackets corrupt_;

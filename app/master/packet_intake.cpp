@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/master/sized_stream.h"
+#include "core/gradual_refresh.h"
 
 namespace campipe {
 
@@ -67,7 +68,11 @@ void PacketIntake::take_packet(PacketRecord& record, std::uint64_t number) {
     begin_again_at_.reset();
     on_begun_(*record.packet, record.note);
   }
-  if (record.stream) keys_.push_back({record.note.packet, number});
+  if (record.stream) {
+    const std::int64_t packet = record.note.packet;
+    const int frames = record.stream->codec != nullptr ? frames_until_right(*record.stream->codec, *record.packet) : 0;
+    keys_.push_back({packet, number, packet + frames});
+  }
   decoding_.take(*record.packet, record.note);
   if (decoding_.is_off()) return empty();  // nothing of it is decoded: whoever comes begins at a key frame
   if (!decoding_.decodes()) shown(record.note.packet);
@@ -80,15 +85,20 @@ void PacketIntake::begin_anew(Clock::time_point then) {
 }
 
 void PacketIntake::shown(std::int64_t packet) {
-  const auto key = std::ranges::find(keys_, packet, &Key::packet);
-  if (key == keys_.end()) return;
-  reader_.shown(key->number);
-  keys_.erase(keys_.begin(), key + 1);
+  if (const auto key = std::ranges::find(keys_, packet, &Key::packet); key != keys_.end()) {
+    shown_keys_.push_back(*key);
+    keys_.erase(keys_.begin(), key + 1);
+  }
+  while (!shown_keys_.empty() && shown_keys_.front().right <= packet) {
+    reader_.shown(shown_keys_.front().number);
+    shown_keys_.pop_front();
+  }
 }
 
 // The decoder is.
 void PacketIntake::empty() {
   keys_.clear();
+  shown_keys_.clear();
   reader_.all_shown();
 }
 

@@ -49,6 +49,7 @@ class PacketIntake {
   struct Key {
     std::int64_t packet;   // AVPacket::pos
     std::uint64_t number;  // in the ring
+    std::int64_t right;    // as `packet`: who begins here has all frames from there on
   };
   void take(PacketRecord& record, std::uint64_t number);
   void take_packet(PacketRecord& record, std::uint64_t number);
@@ -62,6 +63,7 @@ class PacketIntake {
   OnBegun on_begun_;
   std::uint64_t connection_ = 0;                     // whose packets are taken; 0: none yet
   std::deque<Key> keys_;                             // that were taken, and whose frames have not been shown
+  std::deque<Key> shown_keys_;                       // likewise that have been, but those from which on all is right
   std::optional<Clock::time_point> begin_again_at_;  // decoding has failed
   bool ended_ = false;
   std::uint64_t skipped_through_ = 0;  // in the ring

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ extern "C" {
 
 #include "core/c_callback.h"
 #include "core/error.h"
+#include "core/gradual_refresh.h"
 #include "core/libav_log.h"
 #include "core/libav_options.h"
 #include "core/log.h"
@@ -135,7 +137,15 @@ class FileSource final : public Source {
     open();
   }
 
-  // From here on, a key frame at or before `target`; the next read() hands it out. False: there is none.
+  // How long after a key frame the first frame is shown that a decoder gets right which begins there.
+  [[nodiscard]] std::int64_t time_until_right(const AVPacket& key_frame) const {
+    const int frames = frames_until_right(*stream().codec, key_frame);
+    const double rate = stream().frame_rate > 0 ? stream().frame_rate : 25;
+    return frames == 0 ? 0 : av_rescale_q(std::llround(frames / rate * 1e6), {1, 1'000'000}, stream().time_base);
+  }
+
+  // From here on, a key frame so far before `target` that that is shown rightly; the next read() hands it out. False:
+  // there is none.
   bool find_key_frame(std::int64_t target, std::int64_t second) {
     for (;;) {
       const ReadResult result = read(*found_);
@@ -147,7 +157,12 @@ class FileSource final : public Source {
       // Where there are only decode times (AVI), frames that are decoded later may be shown before this one.
       const bool shown_later =
           found_->pts != AV_NOPTS_VALUE ? found_->pts > target : found_->dts > av_sat_sub64(target, second);
-      if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) return true;
+      if ((found_->flags & AV_PKT_FLAG_KEY) != 0 && !shown_later) {
+        const std::int64_t time = found_->pts != AV_NOPTS_VALUE ? found_->pts : found_->dts;
+        if (av_sat_add64(time, time_until_right(*found_)) <= target) return true;
+        av_packet_unref(found_.get());
+        return false;
+      }
       const bool none_will_come = found_->dts != AV_NOPTS_VALUE && found_->dts > target;
       av_packet_unref(found_.get());
       if (none_will_come) return false;

@@ -71,6 +71,7 @@ AvCodecContext open_encoder(const ClipSpec& spec, bool global_header) {
   context->thread_count = 1;
   context->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   if (spec.long_references) context->refs = 16;
+  if (spec.refreshes) av_opt_set(context->priv_data, "intra-refresh", "1", 0);
   if (global_header) context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
   if (spec.encoder == "libx265") av_opt_set(context->priv_data, "x265-params", "log-level=none", 0);
   if (spec.encoder == "libvpx-vp9") av_opt_set(context->priv_data, "cpu-used", "8", 0);

@@ -20,6 +20,7 @@ struct ClipSpec {
   int rate = 25;
   std::vector<std::int64_t> times_ms = {};  // of the frames; empty: by `rate`
   bool long_references = false;             // as many reference frames as the codec allows
+  bool refreshes = false;                   // libx264: key frames are spread over those that follow, but for the first
 };
 
 // False: this libavcodec has no such encoder.

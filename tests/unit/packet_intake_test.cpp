@@ -296,6 +296,8 @@ class PacketIntakes : public testing::Test {
 TEST_F(PacketIntakes, ADeathLosesAndDoublesNoFrame) {
   std::vector<test::ClipSpec> clips = test::clips_to_begin_anew_in();
   clips.push_back({.name = "stream.ts", .b_frames = 2});
+  clips.push_back({.name = "refreshes.ts", .refreshes = true});
+  clips.push_back({.name = "refreshes.mp4", .refreshes = true});
   for (const test::ClipSpec& clip : clips) {
     if (!test::can_encode(clip.encoder)) continue;
     const fs::path file = make(clip);

@@ -1,0 +1,44 @@
+#include "core/nal_units.h"
+
+#include <cstddef>
+
+#include "core/start_codes.h"
+
+namespace campipe {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+// How many bytes the length before each unit has, by the header of the container (ISO/IEC 14496-15); 0: the units are
+// divided by start codes.
+std::size_t bytes_of_length(const AVCodecParameters& codec) {
+  const std::size_t at = codec.codec_id == AV_CODEC_ID_H264 ? 4 : 21;
+  if (codec.extradata_size <= static_cast<int>(at) || codec.extradata[0] != 1) return 0;
+  return (codec.extradata[at] & 3U) + 1;
+}
+
+void look_behind_lengths(Bytes data, std::size_t length_bytes, const LookAtUnit& look) {
+  while (data.size() > length_bytes) {
+    std::size_t length = 0;
+    for (const std::uint8_t byte : data.first(length_bytes)) length = length << 8U | byte;
+    data = data.subspan(length_bytes);
+    if (length == 0 || length > data.size() || !look(data.first(length))) return;
+    data = data.subspan(length);
+  }
+}
+
+void look_behind_start_codes(Bytes data, const LookAtUnit& look) {
+  for (Bytes unit = behind_start_code(data); !unit.empty(); unit = behind_start_code(unit)) {
+    if (!look(unit)) return;
+  }
+}
+
+}  // namespace
+
+void each_nal_unit(const AVCodecParameters& codec, const AVPacket& packet, const LookAtUnit& look) {
+  const Bytes data(packet.data, static_cast<std::size_t>(packet.size));
+  const std::size_t length_bytes = bytes_of_length(codec);
+  length_bytes > 0 ? look_behind_lengths(data, length_bytes, look) : look_behind_start_codes(data, look);
+}
+
+}  // namespace campipe
