@@ -220,6 +220,17 @@ void PacketCopies::resume(bool goes_back) {
     end_ = std::max({end_, packet_times_.end(), track.target.shown_until.value_or(-1)});
     track.target.resume.reset();
   }
+  for (Track& track : audio_) {
+    if (goes_back || !track.target.resume) continue;
+    last_audio_ = audio_end_ = std::max(last_audio_, *track.target.resume);
+    track.target.resume.reset();
+  }
+}
+
+// Outputs whose source died between them know different packets.
+bool PacketCopies::is_passed_on(Track& audio, std::int64_t at) {
+  if (audio.target.resume && at > *audio.target.resume) audio.target.resume.reset();
+  return audio.target.resume.has_value();
 }
 
 void PacketCopies::change_headers() { begin_video(*stream_); }
@@ -290,6 +301,7 @@ void PacketCopies::hide(std::optional<std::int64_t> shown) {
 bool PacketCopies::audio(const AVPacket& packet, std::optional<std::int64_t> at, std::int64_t arrival) {
   if (audio_.empty() || !audio_parameters_ || !at) return true;
   if (*at < 0 || *at + longest_overlap < last_audio_) return true;
+  if (std::ranges::count_if(audio_, [&](Track& track) { return !is_passed_on(track, *at); }) == 0) return true;
   const Follow follow = follow_sound(packet, arrival);
   if (follow != Follow::yes) return follow != Follow::too_soon;
   PacketView view;
@@ -301,7 +313,9 @@ bool PacketCopies::audio(const AVPacket& packet, std::optional<std::int64_t> at,
   view.times.duration = av_rescale_q(packet.duration, stream_->audio_time_base, nanoseconds);
   audio_end_ = view.dts + view.times.duration;
   view.times.arrival = arrival;
-  for (Track& track : audio_) push(track, view, false);
+  for (Track& track : audio_) {
+    if (!is_passed_on(track, *at)) push(track, view, false);
+  }
   return true;
 }
 

@@ -102,6 +102,7 @@ class PacketCopies {
   void renew(Track& track, std::size_t capacity, const Announce& announce);
   void pass(Track& track, PacketView& packet, bool decodable);
   void hide(std::optional<std::int64_t> shown);
+  static bool is_passed_on(Track& audio, std::int64_t at);
   void push(Track& track, const PacketView& packet, bool of_video);
 
   std::vector<Track> video_;

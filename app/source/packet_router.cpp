@@ -32,7 +32,7 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
   const bool loop = camera_.start.config.source.loop;
   copies_.resume(!loop);
   if (!loop) return resume;
-  clock_.begin_loop_after(*resume, copies_.end());
+  clock_.begin_loop_after(*resume, copies_.next_turn(copies_.end()));
   return resume;
 }
 

@@ -62,7 +62,8 @@ class SourceProcess {
     if (asked.config.group) start.group = groups_.clock_of(*asked.config.group);
     for (const messages::Copy& copy : asked.copies)
       start.copies.push_back({copy.output, copy.epoch, copy.base, copy.resume, copy.shown_until, copy.filters});
-    for (const messages::OutputEpoch& copy : asked.audio) start.audio.push_back({copy.output, copy.epoch});
+    for (const messages::CopyAudio& copy : asked.audio)
+      start.audio.push_back({.output = copy.output, .epoch = copy.epoch, .resume = copy.resume});
     const Ingest::Events events = events_of(asked.camera);
     // Without memory or a thread for it, it is that camera which fails.
     try {

@@ -100,10 +100,18 @@ bool Camera::input_is_over(const CameraNode& node) const {
 
 CopiedUntil Output::copied_until() const {
   CopiedUntil until = copied;
-  if (!packets.newest) return until;
+  const auto heard = audio.newest ? audio.newest->last_dts() : std::nullopt;
+  if (heard) until.audio = std::max(heard, until.audio);
+  if (!is_copy() || !packets.newest) return until;
   if (const auto dts = packets.newest->last_dts()) until.dts = dts;
   if (const auto end = packets.newest->shown_until()) until.shown_until = std::max(end, until.shown_until);
   return until;
+}
+
+void Output::keep_newest() {
+  copied = copied_until();
+  const auto frame = config.group && packets.newest ? packets.newest->newest() : std::nullopt;
+  if (frame && frame->set_state == SetState::own) newest_set = messages::NewestSet{frame->set, frame->pts};
 }
 
 std::vector<const CameraNode*> Camera::planned_nodes() const {

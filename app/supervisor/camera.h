@@ -84,10 +84,12 @@ struct Push {
   std::string reason;
 };
 
-// How far sources that died have passed on packets as they came, on the stream's time line.
+// How far sources have passed on packets as they came, on the stream's time line. Kept where a ring is replaced: the
+// next one may be empty when its source dies.
 struct CopiedUntil {
   std::optional<std::int64_t> dts;          // of the newest packet
   std::optional<std::int64_t> shown_until;  // when the last frame ends
+  std::optional<std::int64_t> audio;        // the dts of the newest packet of audio
 };
 
 struct OutputInPublisher {
@@ -129,8 +131,10 @@ struct Output {
     state = next;
   }
   [[nodiscard]] std::uint64_t packets_published() const { return packets.newest ? packets.newest->published() : 0; }
-  // Of a copy, with what its newest ring has.
+  // Of what is copied, with what its newest rings have.
   [[nodiscard]] CopiedUntil copied_until() const;
+  // What a successor needs of its newest rings: before they are replaced, and before it is told.
+  void keep_newest();
   [[nodiscard]] bool is_copy() const { return campipe::is_copy(config.encode); }
   // It needs no frames.
   [[nodiscard]] bool is_plain_copy() const { return is_copy() && config.filters.empty(); }

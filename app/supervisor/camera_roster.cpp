@@ -50,7 +50,7 @@ struct CameraRoster::Comes {
   std::string stands_in = {};
   ShedStep shed = ShedStep::none;
   std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
-  std::map<std::string, CopiedUntil> copied = {};  // likewise, of its copies, by the outputs' names
+  std::map<std::string, CopiedUntil> copied = {};  // likewise, of what is copied, by the outputs' names
 };
 
 void CameraRoster::add_all(const RigPlan& plan) {
@@ -259,7 +259,7 @@ CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraCon
   comes.resume = ring ? ring->observer.last_pts() : std::nullopt;
   if (!comes.resume) comes.resume = camera.frames().last_pts;
   for (const Output& output : camera.outputs) {
-    if (output.is_copy()) comes.copied[output.config.name] = output.copied_until();
+    comes.copied[output.config.name] = output.copied_until();
   }
   return comes;
 }

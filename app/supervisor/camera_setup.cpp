@@ -140,12 +140,13 @@ void CameraSetup::send_to_source(Camera& camera) {
   message.undecided = depends_on_stream(*camera.asked) && (!camera.sends || fits(*camera.asked, *camera.sends));
   for (Output& output : camera.outputs) {
     if (!decoded && !output.is_plain_copy()) continue;
+    output.keep_newest();
     if (output.is_copy()) {
-      output.copied = output.copied_until();
       message.copies.push_back({output.id, output.packets.epoch + 1, output.packets_published(), output.copied.dts,
                                 output.copied.shown_until, output.config.filters});
     }
-    if (takes_audio(camera, output, *rig_.config)) message.audio.push_back({output.id, output.audio.epoch + 1});
+    if (takes_audio(camera, output, *rig_.config))
+      message.audio.push_back({output.id, output.audio.epoch + 1, output.copied.audio});
   }
   source.gone = !processes_.send(processes_.source(), message);
 }
@@ -303,15 +304,10 @@ void CameraSetup::remove_cell_edge(Camera& camera, EdgeId id) {
   rig_.cameras.remove_edge(camera, id);
 }
 
-void CameraSetup::keep_newest_set(Output& output) {
-  const auto newest = output.packets.newest ? output.packets.newest->newest() : std::nullopt;
-  if (newest && newest->set_state == SetState::own) output.newest_set = messages::NewestSet{newest->set, newest->pts};
-}
-
 // The page goes first. A member that comes while its group runs, or after another one of its name, has no part in what
 // was before.
 messages::GroupSeat CameraSetup::take_seat(const Camera& camera, const CameraNode& node, Output& output) {
-  keep_newest_set(output);
+  output.keep_newest();
   const SyncGroups::Seat seat = rig_.groups.join(camera.id, *output.config.group);
   processes_.send(processes_.worker(node.worker), messages::OfferGroupPage{{output.id}}, {seat.page->fd()});
   return {seat.place, seat.from_start && !output.before, output.newest_set};

@@ -28,8 +28,6 @@ class CameraSetup {
   void decode_in(Camera& camera, ManagedProcess& master);
   // A node that is new, to its worker. One that does not run is started.
   void send_new_node(Camera& camera, const CameraNode& node);
-  // How far a member of a synchronised group is, by the packets that it has encoded.
-  static void keep_newest_set(Output& output);
   // Nothing of it is left.
   void remove_cell_edge(Camera& camera, EdgeId edge);
   // Its ids are free.

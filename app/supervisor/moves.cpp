@@ -350,7 +350,7 @@ void Moves::complete(Camera& camera) {
     if (output.is_copy()) continue;
     rig_.page.move(output.id, from.process(), to.process());
     output.placement = move.placements.at(output.id);
-    if (output.config.group) CameraSetup::keep_newest_set(output);
+    output.keep_newest();
     go_on.outputs.push_back({output.id, output.packets.epoch + 1, output.packets_published(),
                              output.state == CameraState::failed, output.newest_set});
   }

@@ -145,6 +145,7 @@ void RingRouter::pass_on_packets(const Camera& camera) {
 void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing& ring, std::vector<UniqueFd>& fds) {
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
   const bool any_packet = output.packets.newest && output.packets.newest->last_dts();
+  output.keep_newest();
   output.packets.epoch = ring.epoch;
   output.packets.newest = observer;
   const bool is_other = any_packet && output.stream && *output.stream != ring.stream;
@@ -164,6 +165,7 @@ void RingRouter::add(Camera& camera, Output& output, const messages::PacketRing&
 
 void RingRouter::add(Camera& camera, Output& output, const messages::AudioRing& ring, std::vector<UniqueFd>& fds) {
   const PacketRingObserver observer(PacketRingMemory::open(std::move(fds[0])));
+  output.keep_newest();
   output.audio.epoch = ring.epoch;
   output.audio.newest = observer;
   if (output.publisher.unread) return;

@@ -7,6 +7,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
@@ -174,6 +175,58 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"ProgramStream", {.name = "a.mpg", .encoder = "mpeg2video", .b_frames = 2}},
                     Kind{"Mpeg4Avi", {.name = "a.avi", .encoder = "mpeg4"}}),
     [](const auto& one) { return one.param.title; });
+
+// Where a decoder begins in the midst of those, it gives no frame until all pieces have come.
+INSTANTIATE_TEST_SUITE_P(OfGradualRefresh, Resumed,
+                         testing::Values(Kind{"Mp4", {.name = "a.mp4", .refreshes = true}},
+                                         Kind{"Mkv", {.name = "a.mkv", .refreshes = true}},
+                                         Kind{"TransportStream", {.name = "a.ts", .refreshes = true}}),
+                         [](const auto& one) { return one.param.title; });
+
+// The audio of a file is read beside its video, mostly before it: what a source has passed on comes once.
+class ResumedAudio : public testing::TestWithParam<std::string> {};
+
+TEST_P(ResumedAudio, OfAFileComesOnce) {
+  const TemporaryFolder clips;
+  const std::string file = (clips.path() / "a.mp4").string();
+  Program ffmpeg({"ffmpeg",
+                  "-v",
+                  "error",
+                  "-f",
+                  "lavfi",
+                  "-i",
+                  "testsrc2=size=320x240:rate=25:duration=4",
+                  "-f",
+                  "lavfi",
+                  "-i",
+                  "sine=sample_rate=48000:duration=4",
+                  "-c:v",
+                  "libx264",
+                  "-g",
+                  "50",
+                  "-bf",
+                  "0",
+                  "-c:a",
+                  "aac",
+                  file});
+  ASSERT_EQ(ffmpeg.wait(), 0);
+  const auto dying = clips.path() / "dying";
+  const auto recorded = [&](int death) {  // 0: none
+    if (death > 0) std::ofstream(dying).put('\n');
+    RigRun rig(
+        "cameras: {cam: {source: \"" + file + "\", encode: {codec: " + GetParam() + "}, record: {path: cam.mp4}}}",
+        {.failpoints = "source.packet:" + std::to_string(death + 1) + "=kill_once" + dying.string()});
+    EXPECT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(rig.report().at("source_restarts"), death > 0 ? 1 : 0);
+    return sound_times(rig.file("cam.mp4"));
+  };
+  const std::vector<double> undisturbed = recorded(0);
+  EXPECT_GT(undisturbed.size(), 180U);
+  for (const int death : {40, 60, 75}) EXPECT_EQ(recorded(death), undisturbed) << "death behind packet " << death;
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ResumedAudio, testing::Values("copy", "h264"),
+                         [](const auto& one) { return one.param; });
 
 }  // namespace
 }  // namespace campipe::test

@@ -191,6 +191,56 @@ TEST_F(CopiedSound, ThatHasNoPlaceOnTheTimelineChangesNothing) {
   EXPECT_EQ(told_.size(), 1U);
 }
 
+// What a file's audio is, as far as outputs have it whose source has died: each of them gets what comes behind that.
+// A live camera's next source has nothing of it, and time goes on.
+TEST(PacketCopies, AudioThatASourceBeforeHasPassedOnComesOnce) {
+  constexpr std::int64_t packet_time = 40'000'000;
+  for (const bool goes_back : {true, false}) {
+    const RigPage page = RigPage::create(2);
+    std::map<OutputId, std::unique_ptr<PacketRingReader>> readers;
+    PacketCopies copies(
+        {}, {{.output = OutputId(0), .resume = 3 * packet_time}, {.output = OutputId(1), .resume = 4 * packet_time}},
+        false, page,
+        {.on_video = {},
+         .on_audio =
+             [&](OutputId output, std::uint64_t, const PacketRingMemory& ring, const AudioParameters&) {
+               readers[output] = std::make_unique<PacketRingReader>(PacketRingMemory::open(duplicate(ring.fd())));
+             },
+         .interrupted = [] { return false; }});
+    const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+    const Parameters sound = parameters_of(AVMEDIA_TYPE_AUDIO, AV_CODEC_ID_PCM_ALAW);
+    SourceStream stream = stream_of(*video);
+    stream.audio = sound.get();
+    stream.audio_time_base = {1, 1000};
+    copies.begin(stream);
+    copies.resume(goes_back);
+    SourceClock clock(false);
+    clock.begin(0, 0);
+    clock.observe({.source = 0});
+    const AvPacket packet = make_av_packet();
+    for (int i = 0; i < 8; ++i) {
+      av_check(av_new_packet(packet.get(), 100), "a packet");
+      packet->pts = packet->dts = std::int64_t{40} * i;
+      packet->duration = 40;
+      copies.audio(*packet, clock, {});
+      av_packet_unref(packet.get());
+    }
+    for (unsigned output = 0; output < 2; ++output) {
+      std::vector<std::int64_t> times;
+      PacketView found;
+      std::uint64_t number = 0;
+      while (readers.at(OutputId(output))->next(found, number, Clock::now()) == PacketRingReader::Next::packet)
+        times.push_back(found.dts);
+      ASSERT_FALSE(times.empty());
+      if (goes_back) {
+        EXPECT_EQ(times.front(), (4 + output) * packet_time);
+        EXPECT_EQ(times.size(), 4 - output);
+      }
+      EXPECT_GT(times.front(), 3 * packet_time);
+    }
+  }
+}
+
 // Numbers that a stranger wrote and libav hands on as they are.
 TEST(PacketCopies, ColoursAndShapesThatThereAreNotAreNotPassedOn) {
   const RigPage page = RigPage::create(1);

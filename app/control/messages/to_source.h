@@ -27,6 +27,14 @@ struct Copy {
   }
 };
 
+// An output that takes audio.
+struct CopyAudio {
+  OutputId output;
+  std::uint64_t epoch = 1;             // of the first ring
+  std::optional<std::int64_t> resume;  // the dts of the newest packet that a source that died passed on
+  static void fields(auto& m, auto&& f) { f("output", m.output), f("epoch", m.epoch), f("resume", m.resume); }
+};
+
 struct ReadCamera {
   static constexpr std::string_view type = "read_camera";
   CameraId camera;
@@ -40,7 +48,7 @@ struct ReadCamera {
   bool shown = false;                  // else: a mosaic needs them
   bool undecided = false;              // run like this only where the source sends what fits()
   std::vector<Copy> copies;
-  std::vector<OutputEpoch> audio;  // outputs that take audio, with the epoch of the first ring
+  std::vector<CopyAudio> audio;
   static void fields(auto& m, auto&& f) {
     f("camera", m.camera), f("config", m.config), f("epoch", m.epoch), f("packet", m.packet), f("resume", m.resume),
         f("set_move", m.set_move), f("decode", m.decode), f("on_demand", m.on_demand), f("shown", m.shown),
