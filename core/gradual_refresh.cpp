@@ -15,8 +15,8 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr int most_frames = 1024;
-constexpr std::size_t most_bytes = 4096;  // of messages that are looked through
-constexpr unsigned supplemental = 6;      // a unit's type, ITU-T H.264 table 7-1
+constexpr std::size_t most_bytes = 4096;   // of messages that are looked through
+constexpr unsigned supplemental = 6;       // a unit's type, ITU-T H.264 table 7-1
 constexpr std::size_t recovery_point = 6;  // a message's type, ITU-T H.264 D.1
 constexpr std::uint8_t end_of_messages = 0x80;
 
@@ -59,7 +59,8 @@ int frames_in(const std::vector<std::uint8_t>& messages) {
     const std::size_t type = take_number(rest);
     const std::size_t size = take_number(rest);
     if (size > rest.size()) return 0;
-    if (type == recovery_point) return static_cast<int>(std::min<std::uint32_t>(first_code(rest.first(size)), most_frames));
+    if (type == recovery_point)
+      return static_cast<int>(std::min<std::uint32_t>(first_code(rest.first(size)), most_frames));
     rest = rest.subspan(size);
   }
   return 0;

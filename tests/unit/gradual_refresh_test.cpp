@@ -48,8 +48,11 @@ TEST(GradualRefresh, IsNotThereInOthers) {
 TEST(GradualRefresh, OfWhatCannotBeReadIsBounded) {
   AVCodecParameters codec{};
   codec.codec_id = AV_CODEC_ID_H264;
-  for (std::vector<std::uint8_t> bytes : std::vector<std::vector<std::uint8_t>>{
-           {0, 0, 1, 6}, {0, 0, 1, 6, 6}, {0, 0, 1, 6, 6, 200, 1}, {0, 0, 1, 6, 0xff, 0xff, 0xff}, {0, 0, 1, 6, 6, 1, 0, 0}}) {
+  for (std::vector<std::uint8_t> bytes : std::vector<std::vector<std::uint8_t>>{{0, 0, 1, 6},
+                                                                                {0, 0, 1, 6, 6},
+                                                                                {0, 0, 1, 6, 6, 200, 1},
+                                                                                {0, 0, 1, 6, 0xff, 0xff, 0xff},
+                                                                                {0, 0, 1, 6, 6, 1, 0, 0}}) {
     AVPacket packet{};
     packet.data = bytes.data();
     packet.size = static_cast<int>(bytes.size());

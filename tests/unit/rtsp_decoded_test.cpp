@@ -27,9 +27,25 @@ class DecodedOf : public RtspServerTest, public testing::WithParamInterface<Serv
  protected:
   [[nodiscard]] std::vector<std::string> client(const std::string& source, const std::string& file) const {
     if (GetParam().client == std::string("FFmpeg")) {
-      return {"ffmpeg", "-nostdin", "-loglevel", "fatal", "-rtsp_transport", "tcp", "-timeout", "20000000", "-i",
-              source, "-frames:v", std::to_string(wanted), "-fps_mode", "passthrough", "-vf", "extractplanes=y",
-              "-f", "rawvideo", file};
+      return {"ffmpeg",
+              "-nostdin",
+              "-loglevel",
+              "fatal",
+              "-rtsp_transport",
+              "tcp",
+              "-timeout",
+              "20000000",
+              "-i",
+              source,
+              "-frames:v",
+              std::to_string(wanted),
+              "-fps_mode",
+              "passthrough",
+              "-vf",
+              "extractplanes=y",
+              "-f",
+              "rawvideo",
+              file};
     }
     const std::string decoded = std::string(GetParam().codec) == "mjpeg"  ? "rtpjpegdepay ! jpegdec"
                                 : std::string(GetParam().codec) == "hevc" ? "rtph265depay ! h265parse ! libde265dec"
@@ -85,9 +101,9 @@ TEST_P(DecodedOf, EachPictureIsTheOneThatWasEncoded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Clients, DecodedOf,
-                         testing::Values(Served{"h264", "FFmpeg"}, Served{"hevc", "FFmpeg"},
-                                         Served{"mjpeg", "FFmpeg"}, Served{"h264", "GStreamer"},
-                                         Served{"hevc", "GStreamer"}, Served{"mjpeg", "GStreamer"}),
+                         testing::Values(Served{"h264", "FFmpeg"}, Served{"hevc", "FFmpeg"}, Served{"mjpeg", "FFmpeg"},
+                                         Served{"h264", "GStreamer"}, Served{"hevc", "GStreamer"},
+                                         Served{"mjpeg", "GStreamer"}),
                          [](const auto& each) { return std::string(each.param.codec) + each.param.client; });
 
 }  // namespace

@@ -313,6 +313,8 @@ TEST_F(RtspServerTest, WhatItCannotCarryIsLoggedOnce) {
   std::ostringstream log;
   const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(log);
   spdlog::default_logger()->sinks().push_back(sink);
+  ASSERT_TRUE(becomes_true([&] { return !wide.stream()->newest_group().empty(); }));
+  EXPECT_EQ(RtspWire(port_).ask("DESCRIBE", "/wide").status, 415);
   for (int i = 0; i < 20; ++i)
     EXPECT_GE(
         RtspWire(port_).ask("SETUP", "/wide/stream=0", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n").status,
@@ -320,7 +322,7 @@ TEST_F(RtspServerTest, WhatItCannotCarryIsLoggedOnce) {
   server_.reset();
   spdlog::default_logger()->sinks().pop_back();
   const std::string text = log.str();
-  const auto first = text.find("wide: no RTSP: it cannot carry JPEG of 2064x64");
+  const auto first = text.find("wide: no RTSP: it cannot carry JPEG of 2064x64; encode it (encode: {codec: h264})");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("no RTSP", first + 10), std::string::npos) << text;
 }

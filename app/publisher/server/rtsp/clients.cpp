@@ -158,7 +158,7 @@ GstRTSPStatusCode RtspClients::before_describe(GstRTSPClient* client, GstRTSPCon
   if (!stream || !may_view(clients.access_, rtsp_identity(client), name))
     return GST_RTSP_STS_OK;  // it is refused later
   if (!stream->parameters()) return GST_RTSP_STS_SERVICE_UNAVAILABLE;
-  return without_rtsp_form(*stream, clients.context_).empty() ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
+  return has_rtsp_form(*stream, name, clients.context_) ? GST_RTSP_STS_OK : GST_RTSP_STS_UNSUPPORTED_MEDIA_TYPE;
 }
 
 // A camera of another node. True: the connection goes on with that one, and has ended here.

@@ -22,7 +22,6 @@ struct Factory {
   std::string* stream;
   RtspMediaContext* context;
   std::string* logged_silent;  // the codec of audio that RTSP cannot carry
-  std::string* logged_unfit;   // why there is no RTSP of it: it may be asked for again and again
 };
 struct FactoryClass {
   GstRTSPMediaFactoryClass base;
@@ -109,26 +108,19 @@ std::optional<AudioParameters> audio_of(const LiveStream& stream, const Factory&
   return std::nullopt;
 }
 
-void log_once(const Factory& factory, const std::string& why) {
-  if (std::exchange(*factory.logged_unfit, why) != why) spdlog::warn("{}: no RTSP: {}", *factory.stream, why);
-}
-
 GstElement* create_element(GstRTSPMediaFactory* factory, const GstRTSPUrl* /*url*/) {
   const Factory* self = derived<Factory>(factory);
   const std::shared_ptr<LiveStream> stream = self->context->rig.stream(*self->stream);
   const auto parameters = stream ? stream->parameters() : std::nullopt;
   if (!parameters) return nullptr;
-  if (const std::string what = without_rtsp_form(*stream, *self->context); !what.empty()) {
-    log_once(*self, "it cannot carry " + what + "; encode it (encode: {codec: h264})");
-    return nullptr;
-  }
+  if (!has_rtsp_form(*stream, *self->stream, *self->context)) return nullptr;
   const auto audio = audio_of(*stream, *self);
   const std::string pipeline = rtsp_pipeline(*parameters, audio);
   GError* error = nullptr;
   GstElement* element = gst_parse_launch_full(pipeline.c_str(), nullptr, GST_PARSE_FLAG_FATAL_ERRORS, &error);
   if (error != nullptr) {
     const GErrorPtr owner(error);
-    log_once(*self, error->message);
+    self->context->refusals.log(*self->stream, error->message);
   }
   if (element != nullptr) add_timestamps(GST_BIN(element), self->context->timestamps);
   if (element != nullptr && audio)
@@ -179,9 +171,10 @@ void configure(GstRTSPMediaFactory* factory, GstRTSPMedia* media) {
 }
 
 void finalize_factory(GObject* object) {
-  delete derived<Factory>(object)->stream;
-  delete derived<Factory>(object)->logged_silent;
-  delete derived<Factory>(object)->logged_unfit;
+  const Factory* self = derived<Factory>(object);
+  self->context->refusals.forget(*self->stream);
+  delete self->stream;
+  delete self->logged_silent;
   static_cast<GObjectClass*>(factory_parent)->finalize(object);
 }
 
@@ -216,11 +209,24 @@ bool RtspUnfit::has(const std::shared_ptr<const LiveHeader>& header) const {
                              [&](const Entry& entry) { return entry.until >= now && entry.header.lock() == header; });
 }
 
-std::string without_rtsp_form(const LiveStream& stream, const RtspMediaContext& context) {
+void RtspRefusals::log(const std::string& stream, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(logged_[stream], why) != why) spdlog::warn("{}: no RTSP: {}", stream, why);
+}
+
+void RtspRefusals::forget(const std::string& stream) {
+  const std::lock_guard lock(mutex_);
+  logged_.erase(stream);
+}
+
+bool has_rtsp_form(const LiveStream& stream, const std::string& name, RtspMediaContext& context) {
   const auto group = stream.newest_group();
-  if (group.empty()) return {};
-  const std::string what = without_rtsp_form(group[0]);
-  return what.empty() && context.unfit.has(group[0].header) ? "this stream: nothing came out as RTP" : what;
+  if (group.empty()) return true;
+  std::string what = without_rtsp_form(group[0]);
+  if (what.empty() && context.unfit.has(group[0].header)) what = "this stream: nothing came out as RTP";
+  if (what.empty()) return true;
+  context.refusals.log(name, "it cannot carry " + what + "; encode it (encode: {codec: h264})");
+  return false;
 }
 
 void RtspMedias::add(const std::shared_ptr<RtspReaders>& readers) {
@@ -243,7 +249,6 @@ GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, Rts
   derived<Factory>(factory.get())->stream = new std::string(stream);
   derived<Factory>(factory.get())->context = &context;
   derived<Factory>(factory.get())->logged_silent = new std::string();
-  derived<Factory>(factory.get())->logged_unfit = new std::string();
   gst_rtsp_media_factory_set_media_gtype(factory.get(), media_type());
   gst_rtsp_media_factory_set_shared(factory.get(), TRUE);
   int transports = GST_RTSP_LOWER_TRANS_TCP;

@@ -5,6 +5,7 @@
 #include <gst/rtsp-server/rtsp-server.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,6 +45,17 @@ class RtspUnfit {
   std::vector<Entry> entries_;
 };
 
+// Logs why streams are refused: once, as they may be asked for again and again. Thread-safe.
+class RtspRefusals {
+ public:
+  void log(const std::string& stream, const std::string& why);
+  void forget(const std::string& stream);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> logged_;  // the newest reason of each stream
+};
+
 class RtspRelays;
 
 // What factories need to know. It outlives them.
@@ -56,10 +68,11 @@ struct RtspMediaContext {
   bool encrypted = false;  // readers get nothing that is not
   RtspTimestamps timestamps = RtspTimestamps::off;
   RtspRelays* relays = nullptr;  // to the cameras of other nodes; null: of no cluster
+  RtspRefusals refusals = {};
 };
 
-// What of the stream RTSP cannot carry, as far as is known; empty: it carries it, or nothing came yet.
-std::string without_rtsp_form(const LiveStream& stream, const RtspMediaContext& context);
+// Whether RTSP can carry what is known of that stream, or nothing came yet. What it cannot is logged.
+bool has_rtsp_form(const LiveStream& stream, const std::string& name, RtspMediaContext& context);
 
 // For `stream`, which may come and go in the rig.
 GObjectPtr<GstRTSPMediaFactory> make_rtsp_factory(const std::string& stream, RtspMediaContext& context);
