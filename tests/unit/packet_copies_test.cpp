@@ -222,7 +222,7 @@ TEST(PacketCopies, AudioThatASourceBeforeHasPassedOnComesOnce) {
       av_check(av_new_packet(packet.get(), 100), "a packet");
       packet->pts = packet->dts = std::int64_t{40} * i;
       packet->duration = 40;
-      copies.audio(*packet, clock, {});
+      copies.audio(*packet, clock.map_beside(audio_ns(stream, packet->pts), 0), 0);
       av_packet_unref(packet.get());
     }
     for (unsigned output = 0; output < 2; ++output) {
