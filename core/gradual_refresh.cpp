@@ -1,12 +1,12 @@
 #include "core/gradual_refresh.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/bit_reader.h"
 #include "core/nal_units.h"
 
 namespace campipe {
@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr int most_frames = 1024;
+constexpr unsigned most_frames = 1024;
 constexpr std::size_t most_bytes = 4096;   // of messages that are looked through
 constexpr unsigned supplemental = 6;       // a unit's type, ITU-T H.264 table 7-1
 constexpr std::size_t recovery_point = 6;  // a message's type, ITU-T H.264 D.1
@@ -23,12 +23,8 @@ constexpr std::uint8_t end_of_messages = 0x80;
 // Without the bytes that keep it from looking like a start code.
 std::vector<std::uint8_t> payload_of(Bytes unit) {
   std::vector<std::uint8_t> bytes;
-  int zeros = 0;
-  for (const std::uint8_t byte : unit.subspan(1).first(std::min(unit.size() - 1, most_bytes))) {
-    const bool inserted = zeros >= 2 && byte == 3;
-    zeros = byte == 0 ? zeros + 1 : 0;
-    if (!inserted) bytes.push_back(byte);
-  }
+  BitReader in(unit.subspan(1).first(std::min(unit.size() - 1, most_bytes)));
+  for (unsigned byte = in.bits(8); !in.has_ended(); byte = in.bits(8)) bytes.push_back(static_cast<std::uint8_t>(byte));
   return bytes;
 }
 
@@ -44,13 +40,11 @@ std::size_t take_number(Bytes& bytes) {
   return number;
 }
 
-// An Exp-Golomb code of at most 32 bits.
-std::uint32_t first_code(Bytes bytes) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < sizeof bits; ++i) bits = bits << 8U | (i < bytes.size() ? bytes[i] : 0U);
-  const int zeros = std::countl_zero(bits);
-  if (zeros > 15) return most_frames;
-  return static_cast<std::uint32_t>((bits << static_cast<unsigned>(zeros)) >> (63U - static_cast<unsigned>(zeros))) - 1;
+// recovery_frame_cnt, with which the message begins.
+unsigned recovery_frames(Bytes message) {
+  BitReader in(message, BitReader::Of::plain_bytes);
+  const unsigned frames = in.number();
+  return in.has_ended() ? most_frames : std::min(frames, most_frames);
 }
 
 int frames_in(const std::vector<std::uint8_t>& messages) {
@@ -59,8 +53,7 @@ int frames_in(const std::vector<std::uint8_t>& messages) {
     const std::size_t type = take_number(rest);
     const std::size_t size = take_number(rest);
     if (size > rest.size()) return 0;
-    if (type == recovery_point)
-      return static_cast<int>(std::min<std::uint32_t>(first_code(rest.first(size)), most_frames));
+    if (type == recovery_point) return static_cast<int>(recovery_frames(rest.first(size)));
     rest = rest.subspan(size);
   }
   return 0;

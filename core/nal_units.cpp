@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/big_endian.h"
 #include "core/start_codes.h"
 
 namespace campipe {
@@ -19,8 +20,7 @@ std::size_t bytes_of_length(const AVCodecParameters& codec) {
 
 void look_behind_lengths(Bytes data, std::size_t length_bytes, const LookAtUnit& look) {
   while (data.size() > length_bytes) {
-    std::size_t length = 0;
-    for (const std::uint8_t byte : data.first(length_bytes)) length = length << 8U | byte;
+    const std::uint64_t length = get_big_endian(data.data(), static_cast<int>(length_bytes));
     data = data.subspan(length_bytes);
     if (length == 0 || length > data.size() || !look(data.first(length))) return;
     data = data.subspan(length);

@@ -16,7 +16,7 @@ class Beginning {
  public:
   struct Packet {
     std::int64_t pos = 0;  // AVPacket's
-    std::int64_t pts = 0;  // likewise
+    std::int64_t pts = 0;  // AVPacket's
   };
 
   // The decoder is empty.

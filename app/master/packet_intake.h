@@ -62,8 +62,8 @@ class PacketIntake {
   Decoding& decoding_;
   OnBegun on_begun_;
   std::uint64_t connection_ = 0;                     // whose packets are taken; 0: none yet
-  std::deque<Key> keys_;                             // that were taken, and whose frames have not been shown
-  std::deque<Key> shown_keys_;                       // likewise that have been, but those from which on all is right
+  std::deque<Key> keys_;                             // key frames that were taken, and not shown yet
+  std::deque<Key> shown_keys_;                       // shown, but not yet the frame from which on all are right
   std::optional<Clock::time_point> begin_again_at_;  // decoding has failed
   bool ended_ = false;
   std::uint64_t skipped_through_ = 0;  // in the ring

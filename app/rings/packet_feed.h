@@ -47,7 +47,8 @@ class PacketFeed {
 
   // The source was opened (again). `stream` stays until the next begin().
   void begin(const SourceStream& stream);
-  // The next packet tells a decoder that its stream's headers are others. If it is left out, a decoder begins anew.
+  // The next packet carries the stream's new headers to the decoder. Where that packet is left out, the decoder begins
+  // anew.
   void change_headers() { tells_headers_ = true; }
   // False: it is left out. Throws Error, of the source, for one that no reader takes.
   bool packet(const AVPacket& packet, const PacketNote& note, const ShownTime& shown = {});

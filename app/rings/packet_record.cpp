@@ -7,6 +7,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "core/extradata.h"
 #include "core/media_limits.h"
 #include "core/orientation.h"
 #include "ipc/ring_checks.h"
@@ -239,11 +240,7 @@ AvCodecParameters codec_of(const Stream& in, std::span<const std::uint8_t> extra
   codec->color_space = static_cast<AVColorSpace>(in.color_space);
   codec->chroma_location = static_cast<AVChromaLocation>(in.chroma_location);
   codec->video_delay = in.video_delay;
-  if (extra.empty()) return codec;
-  codec->extradata = static_cast<std::uint8_t*>(av_mallocz(extra.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-  if (codec->extradata == nullptr) throw std::bad_alloc();
-  std::ranges::copy(extra, codec->extradata);
-  codec->extradata_size = static_cast<int>(extra.size());
+  if (!extra.empty()) set_extradata(*codec, extra);
   return codec;
 }
 

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "core/av1_units.h"
+#include "core/extradata.h"
 #include "core/log.h"
 #include "core/start_codes.h"
 #include "stages/decoders/clean_start.h"
@@ -23,15 +25,6 @@ Bytes bytes_of(const AVPacket& packet) { return {packet.data, static_cast<std::s
 
 Bytes extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, static_cast<std::size_t>(std::max(codec.extradata_size, 0))};
-}
-
-void set_extradata(AVCodecParameters& codec, Bytes bytes) {
-  auto* copy = static_cast<std::uint8_t*>(av_mallocz(bytes.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-  if (copy == nullptr) throw std::bad_alloc();
-  std::ranges::copy(bytes, copy);
-  av_freep(static_cast<void*>(&codec.extradata));
-  codec.extradata = copy;
-  codec.extradata_size = static_cast<int>(bytes.size());
 }
 
 // A stream's own headers say what its colours are; those of the one before need not be right.
@@ -57,22 +50,9 @@ Bytes essence_of(AVCodecID codec, Bytes header) {
   }
   constexpr std::size_t box = 4;  // of av1C, before the units
   if (!header.empty() && header[0] == 0x81) header = header.subspan(std::min(box, header.size()));
-  while (header.size() >= 2) {
-    const unsigned type = header[0] >> 3U & 15U;
-    const bool extended = (header[0] & 4U) != 0;
-    const bool sized = (header[0] & 2U) != 0;
-    std::size_t at = extended ? 2 : 1;
-    std::size_t size = header.size() - at;
-    if (sized) {
-      size = 0;
-      for (unsigned shift = 0; at < header.size() && shift < 32; shift += 7) {
-        size |= static_cast<std::size_t>(header[at] & 127U) << shift;
-        if ((header[at++] & 128U) == 0) break;
-      }
-    }
-    if (size > header.size() - at) return {};
-    if (type == 1) return header.subspan(at, size);
-    header = header.subspan(at + size);
+  constexpr unsigned sequence_header = 1;
+  for (auto unit = take_av1_unit(header); unit && unit->whole; unit = take_av1_unit(header)) {
+    if (unit->type == sequence_header) return unit->content;
   }
   return {};
 }
@@ -256,8 +236,7 @@ bool FollowedStream::may_change(Clock::time_point now) {
     settled_at_ = now + changes_in;
     spdlog::warn(
         "{}: its stream changes (size or parameter sets) again and again: it goes on in the same files, in which "
-        "frames "
-        "have the parameter sets that they need; look at the camera's settings",
+        "frames have the parameter sets that they need; look at the camera's settings",
         camera_);
   }
   return false;

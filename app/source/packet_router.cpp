@@ -91,8 +91,7 @@ void PacketRouter::video(const AVPacket& packet) {
   if (followed_.stream().hides_references && copies_.take_cut() && cut_lines_.pass()) {
     spdlog::warn(
         "{}: its edit list cuts between key frames: copies begin with the next key frame (encode: {{codec: h264}} "
-        "keeps "
-        "all that it shows)",
+        "keeps all that it shows)",
         camera_.name());
   }
   if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) camera_.source.counters.add(Counter::corrupt_packets);

@@ -1,19 +1,10 @@
 #include "stages/sinks/codec_parameters.h"
 
-#include <algorithm>
-#include <new>
-
+#include "core/extradata.h"
 #include "core/libav_colours.h"
 
 namespace campipe {
 namespace {
-
-void set_extradata(AVCodecParameters& out, const std::vector<std::uint8_t>& extradata) {
-  out.extradata = static_cast<std::uint8_t*>(av_mallocz(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-  if (out.extradata == nullptr) throw std::bad_alloc();
-  std::ranges::copy(extradata, out.extradata);
-  out.extradata_size = static_cast<int>(extradata.size());
-}
 
 AVCodecID id_of(const std::string& name) {
   const AVCodecDescriptor* codec = avcodec_descriptor_get_by_name(name.c_str());

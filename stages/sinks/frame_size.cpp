@@ -7,8 +7,9 @@
 
 #include "core/av_parser.h"
 #include "core/big_endian.h"
+#include "core/bit_reader.h"
+#include "core/extradata.h"
 #include "core/media_limits.h"
-#include "stages/sinks/bit_reader.h"
 
 namespace campipe {
 namespace {
@@ -28,12 +29,7 @@ SentFormat parsed(AVCodecID codec, Bytes extradata, Bytes packet) {
   const AvCodecContext context(avcodec_alloc_context3(nullptr));
   if (!context) throw std::bad_alloc();
   context->codec_id = codec;
-  if (!extradata.empty()) {
-    context->extradata = static_cast<std::uint8_t*>(av_mallocz(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE));
-    if (context->extradata == nullptr) throw std::bad_alloc();
-    std::ranges::copy(extradata, context->extradata);
-    context->extradata_size = static_cast<int>(extradata.size());
-  }
+  if (!extradata.empty()) set_extradata(*context, extradata);
   parser->flags |= PARSER_FLAG_COMPLETE_FRAMES;
   const std::vector<std::uint8_t> data = padded(packet);
   std::uint8_t* frame = nullptr;

@@ -1,7 +1,5 @@
 #include "stages/sinks/memory_output.h"
 
-#include <new>
-
 #include "core/c_callback.h"
 
 namespace campipe {
@@ -17,19 +15,8 @@ int append(void* opaque, std::uint8_t* data, int size) {
 
 }  // namespace
 
-void MemoryOutputCloser::operator()(AVIOContext* io) const {
-  av_freep(static_cast<void*>(&io->buffer));
-  avio_context_free(&io);
-}
-
 MemoryOutput open_memory_output(std::vector<std::uint8_t>& bytes) {
-  auto* buffer = static_cast<unsigned char*>(av_malloc(buffer_size));
-  if (buffer == nullptr) throw std::bad_alloc();
-  AVIOContext* io =
-      avio_alloc_context(buffer, buffer_size, 1, &bytes, nullptr, c_callback<append, AVERROR(ENOMEM)>, nullptr);
-  if (io != nullptr) return MemoryOutput(io);
-  av_free(buffer);
-  throw std::bad_alloc();
+  return open_avio(buffer_size, &bytes, nullptr, c_callback<append, AVERROR(ENOMEM)>);
 }
 
 }  // namespace campipe

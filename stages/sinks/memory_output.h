@@ -2,17 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "core/ffmpeg.h"
+#include "core/avio_owner.h"
 
 namespace campipe {
 
-struct MemoryOutputCloser {
-  void operator()(AVIOContext* io) const;
-};
-using MemoryOutput = std::unique_ptr<AVIOContext, MemoryOutputCloser>;
+using MemoryOutput = AvioOwner;
 
 // Appends what is written to `bytes`, which outlives it; avio_flush() brings all of it there. Nothing can be sought.
 MemoryOutput open_memory_output(std::vector<std::uint8_t>& bytes);

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/big_endian.h"
+#include "core/bit_reader.h"
 #include "core/start_codes.h"
-#include "stages/sinks/bit_reader.h"
 
 namespace campipe {
 namespace {

@@ -4,19 +4,19 @@
 #include <string_view>
 
 #include "core/big_endian.h"
+#include "core/ntp_time.h"
 
 namespace campipe {
 namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
-constexpr std::uint64_t since_1900 = 2'208'988'800;  // s, until 1970
-constexpr std::uint64_t version = 1;                 // media times of 64 bits
+constexpr std::uint64_t version = 1;  // media times of 64 bits
 // The time is that of what is seen, and not of when it was encoded or written.
 constexpr std::uint64_t of_capture = 24;
 
 // Seconds, and 32 bits of their fraction.
 std::uint64_t ntp_of(std::uint64_t utc) {
-  return ((utc / second + since_1900) << 32U) + ((utc % second) << 32U) / second;
+  return ((utc / second + ntp_seconds_until_1970) << 32U) + ((utc % second) << 32U) / second;
 }
 
 }  // namespace

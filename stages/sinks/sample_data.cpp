@@ -1,7 +1,6 @@
 #include "stages/sinks/sample_data.h"
 
-#include <algorithm>
-
+#include "core/av1_units.h"
 #include "core/start_codes.h"
 
 namespace campipe {
@@ -24,27 +23,11 @@ bool has_unit(Bytes packet, bool hevc) {
 
 // AV1's units (AV1 bitstream specification, 5.3) that libavformat leaves out: temporal delimiters, redundant headers of
 // frames, lists of tiles, padding.
-bool is_left_out_of_av1(std::uint8_t first) {
-  const unsigned type = first >> 3U & 15U;
-  return type == 2 || type == 7 || type == 8 || type == 15;
-}
+bool is_left_out_of_av1(unsigned type) { return type == 2 || type == 7 || type == 8 || type == 15; }
 
 bool has_av1_unit(Bytes packet) {
-  while (!packet.empty()) {
-    const std::uint8_t first = packet.front();
-    if (!is_left_out_of_av1(first)) return true;
-    const bool has_size = (first & 2U) != 0;
-    packet = packet.subspan(std::min<std::size_t>((first & 4U) != 0 ? 2 : 1, packet.size()));
-    if (!has_size) return false;  // it reaches to the end
-    std::uint64_t size = 0;
-    unsigned bytes = 0;
-    for (bool more = true; more && bytes < 8; ++bytes) {
-      if (bytes == packet.size()) return false;
-      size |= std::uint64_t{packet[bytes] & 127U} << (7 * bytes);
-      more = (packet[bytes] & 128U) != 0;
-    }
-    packet = packet.subspan(bytes);
-    packet = packet.subspan(std::min<std::uint64_t>(size, packet.size()));
+  for (auto unit = take_av1_unit(packet); unit; unit = take_av1_unit(packet)) {
+    if (!is_left_out_of_av1(unit->type)) return true;
   }
   return false;
 }

@@ -1,10 +1,10 @@
 #include "stages/sources/init_segment.h"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 #include <string_view>
 
+#include "core/avio_owner.h"
 #include "core/big_endian.h"
 #include "core/c_callback.h"
 #include "core/ffmpeg.h"
@@ -28,13 +28,6 @@ int read_some(void* from, std::uint8_t* buffer, int size) {
   return static_cast<int>(count);
 }
 
-struct IoDeleter {
-  void operator()(AVIOContext* io) const {
-    av_freep(static_cast<void*>(&io->buffer));
-    avio_context_free(&io);
-  }
-};
-
 }  // namespace
 
 std::size_t init_segment_size(Bytes head) {
@@ -53,16 +46,9 @@ std::size_t init_segment_size(Bytes head) {
 }
 
 std::optional<VideoHeader> video_header_in(Bytes init_segment) {
-  constexpr std::size_t buffer_size = 4096;
+  constexpr int buffer_size = 4096;
   Bytes rest = init_segment;
-  auto* buffer = static_cast<unsigned char*>(av_malloc(buffer_size));
-  if (buffer == nullptr) throw std::bad_alloc();
-  const std::unique_ptr<AVIOContext, IoDeleter> io(avio_alloc_context(
-      buffer, static_cast<int>(buffer_size), 0, &rest, c_callback<read_some, AVERROR_EXTERNAL>, nullptr, nullptr));
-  if (!io) {
-    av_free(buffer);
-    throw std::bad_alloc();
-  }
+  const AvioOwner io = open_avio(buffer_size, &rest, c_callback<read_some, AVERROR_EXTERNAL>, nullptr);
   AVFormatContext* context = avformat_alloc_context();
   if (context == nullptr) throw std::bad_alloc();
   context->pb = io.get();

@@ -26,7 +26,7 @@ class RecordNames {
   void set_fence(const std::string& fence);
   // Whether a file of that path has been begun under this fence.
   [[nodiscard]] bool are_of(const std::string& path) const;
-  // Of a file whose first frame was taken then (UTC, ns).
+  // The path of a file by when its first frame was taken (UTC, ns).
   [[nodiscard]] std::string path_at(std::int64_t utc) const;
   // Whether a file that begins at `path` then replaces what lies there, rather than being numbered. `state` holds which
   // file was the last one.

@@ -54,7 +54,7 @@ class Segment {
   void write_audio(const PacketView& packet, const AudioParameters& stream);
   // No packet follows. The last frame is shown until `next` comes, if there is one.
   void end_with(FileEnd why, const PacketView* next);
-  // Of packets that are in no other file.
+  // What became of the packets of a fragment, without those that another file has.
   struct Committed {
     std::uint64_t packets = 0;   // in this one
     std::uint64_t left_out = 0;  // in none: there is no frame in them

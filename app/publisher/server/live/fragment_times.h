@@ -15,8 +15,8 @@ class FragmentTimes {
   // `header`: ftyp and moov, as LiveMuxer makes them; the first track is the one that comes first.
   void begin(std::span<const std::uint8_t> header);
   // `fragment`: of one track, as LiveMuxer makes them. Its time (in its tfdt box, ISO/IEC 14496-12) is replaced, and
-  // that of the frame in the box `prft` with it. Where the first track's time goes back, since another encoder begins
-  // anew, it goes on behind the fragment before, and the others with it.
+  // that of the frame in the box `prft` with it. Where the first track's time goes back, since another encoder has
+  // begun, the track goes on behind its fragment before, and the other tracks move by the same time.
   void place(std::span<std::uint8_t> fragment);
 
  private:

@@ -260,7 +260,7 @@ void RtspFeed::begin_time(const LivePiece& piece) {
   clock_.begin();
 }
 
-// Of one that is not sent: a reader that has just come may get a report before it gets a frame.
+// For a piece that is not sent: a reader that has just come may get a report before it gets a frame.
 void RtspFeed::keep_time(const LivePiece& piece) {
   if (!timeline_.is_over(piece)) clock_.update(piece, timeline_.time_of(piece.times.pts));
 }

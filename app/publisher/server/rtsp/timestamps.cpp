@@ -3,11 +3,12 @@
 #include <gst/rtp/rtp.h>
 
 #include "app/publisher/server/rtsp/gst_handles.h"
+#include "core/ntp_time.h"
 
 namespace campipe {
 namespace {
 
-constexpr GstClockTime ntp_of_1970 = 2'208'988'800 * GST_SECOND;
+constexpr GstClockTime ntp_of_1970 = ntp_seconds_until_1970 * GST_SECOND;
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace campipe {
 // Before the pipeline that rtsp_pipeline() describes is started: its payloaders write the extension, of buffers that
 // were stamped, and the description of the media (SDP) says so.
 void add_timestamps(GstBin* bin, RtspTimestamps timestamps);
-// What is in it was taken then: UTC, ns.
+// Writes into the buffer when its frame was taken: UTC, ns.
 void stamp(GstBuffer* buffer, std::int64_t taken_utc);
 
 }  // namespace campipe
