@@ -8,8 +8,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto soon = seconds(10);
+constexpr auto makes_up = seconds(10);
 constexpr auto first_wait = milliseconds(250);
+constexpr std::size_t most_deaths = 12;
 
 constexpr auto fault_window = seconds(60);
 constexpr std::size_t most_faults = 3;
@@ -17,11 +18,12 @@ constexpr std::size_t most_faults = 3;
 }  // namespace
 
 Clock::time_point RestartPolicy::on_death(Clock::time_point started, Clock::time_point now, bool again) {
-  if (now - started >= soon && !again) quick_deaths_ = 0;
-  ++quick_deaths_;
-  if (quick_deaths_ == 1) return now;
-  const int doublings = std::min(quick_deaths_ - 2, 10);
-  return now + std::min<Clock::duration>(first_wait * (1 << doublings), longest_wait_);
+  if (!again) worked_ += now - started;
+  while (!deaths_.empty() && (worked_ - deaths_.front() >= makes_up || deaths_.size() >= most_deaths))
+    deaths_.pop_front();
+  deaths_.push_back(worked_);
+  if (deaths_.size() == 1) return now;
+  return now + std::min<Clock::duration>(first_wait * (1 << (deaths_.size() - 2)), longest_wait_);
 }
 
 bool QuarantinePolicy::on_fault(Clock::time_point now, Clock::duration unnoticed) {

@@ -8,7 +8,8 @@
 
 namespace campipe {
 
-// At once after the first death; a process that dies soon after its start, again and again, waits longer each time.
+// At once after the first death; then the longer the more often a process died within the last seconds in which it ran.
+// What it waits does not count: ten seconds of work, in however many lives, make up for a death.
 class RestartPolicy {
  public:
   explicit RestartPolicy(Clock::duration longest_wait = std::chrono::seconds(30)) : longest_wait_(longest_wait) {}
@@ -18,7 +19,8 @@ class RestartPolicy {
 
  private:
   Clock::duration longest_wait_;
-  int quick_deaths_ = 0;
+  Clock::duration worked_{0};             // in all lives
+  std::deque<Clock::duration> deaths_{};  // by worked_; those that count, of the newest
 };
 
 // A camera that was to blame for the death of its process three times within a minute is quarantined.

@@ -82,6 +82,25 @@ TEST(RestartPolicy, WaitsLongerEachTimeAfterQuickDeaths) {
   EXPECT_EQ(policy.on_death(now, now + seconds(1)), now + seconds(1) + milliseconds(250));
 }
 
+// What it did between its deaths counts: the wait does not grow from death to death.
+TEST(RestartPolicy, WaitsByHowOftenAProcessDies) {
+  const auto longest_of = [](Clock::duration life) {
+    RestartPolicy policy;
+    Clock::duration longest{0};
+    auto now = start;
+    for (int i = 0; i < 100; ++i) {
+      const auto restart = policy.on_death(now, now + life);
+      longest = std::max(longest, restart - (now + life));
+      now = restart;
+    }
+    return longest;
+  };
+  EXPECT_EQ(longest_of(seconds(9)), milliseconds(250));
+  EXPECT_EQ(longest_of(seconds(5)), milliseconds(250));
+  EXPECT_EQ(longest_of(seconds(3)), milliseconds(1000));
+  EXPECT_EQ(longest_of(seconds(1)), seconds(30));
+}
+
 TEST(RestartPolicy, KeepsAGpusWorkersWaitingForLessThanFiveSeconds) {
   RestartPolicy policy(seconds(2));
   for (int i = 0; i < 20; ++i) EXPECT_LE(policy.on_death(start, start) - start, seconds(2));
