@@ -22,6 +22,20 @@ void ReadWatch::expect_packets(const AVFormatContext& input, std::chrono::nanose
   no_packets_ = false;
 }
 
+void ReadWatch::bound_analysis(const AVFormatContext& input, std::chrono::nanoseconds longest,
+                               std::function<bool()> may_end) {
+  analyzed_ = &input;
+  longest_analysis_ = longest;
+  may_end_analysis_ = std::move(may_end);
+  analysis_end_.reset();
+}
+
+bool ReadWatch::analysis_is_long() {
+  if (analyzed_ == nullptr) return false;
+  if (!analysis_end_ && has_video_packets(*analyzed_)) analysis_end_ = Clock::now() + longest_analysis_;
+  return analysis_end_ && Clock::now() >= *analysis_end_ && may_end_analysis_();
+}
+
 void ReadWatch::close_within(std::chrono::nanoseconds time) {
   interrupt_ = [] { return false; };
   stop_ = [] { return false; };

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "core/c_callback.h"
@@ -34,6 +35,11 @@ class ReadWatch {
     input_ = nullptr;
     no_packets_ = false;
   }
+  // Until end_analysis(): once packets of any video stream of `input` have come for so long, the next wait for which
+  // `may_end` is true fails. That ends libavformat's analysis of a stream, which goes by timestamps, where those stand
+  // still.
+  void bound_analysis(const AVFormatContext& input, std::chrono::nanoseconds longest, std::function<bool()> may_end);
+  void end_analysis() { analyzed_ = nullptr; }
   // Whatever waits is ended once `stop` returns true, without that being an interrupt or a time-out. `stop` is asked on
   // the source's thread.
   void end_when(std::function<bool()> stop) { stop_ = std::move(stop); }
@@ -52,8 +58,9 @@ class ReadWatch {
  private:
   static int ask_libav(void* watch) {
     auto& of = *static_cast<ReadWatch*>(watch);
-    return of.refuses_ || of.ask() ? 1 : 0;
+    return of.refuses_ || of.analysis_is_long() || of.ask() ? 1 : 0;
   }
+  bool analysis_is_long();
 
   Source::Interrupt interrupt_;
   std::function<bool()> stop_ = [] { return false; };
@@ -61,6 +68,10 @@ class ReadWatch {
   std::chrono::nanoseconds allowed_{0};
   const AVFormatContext* input_ = nullptr;
   Deadline first_packet_;
+  const AVFormatContext* analyzed_ = nullptr;
+  std::chrono::nanoseconds longest_analysis_{0};
+  std::optional<Deadline> analysis_end_;  // once there are packets
+  std::function<bool()> may_end_analysis_;
   bool refuses_ = false;
   bool interrupted_ = false;
   bool timed_out_ = false;

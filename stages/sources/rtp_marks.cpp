@@ -63,10 +63,13 @@ std::optional<InterleavedPackets::Packet> InterleavedPackets::read_body(std::spa
 void RtpMarks::on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) {
   if (fd != connection_) interleaved_.restart();
   connection_ = fd;
-  if (const auto packet = interleaved_.add(asked, data)) see({fd, packet->channel}, packet->head, false);
+  const auto packet = interleaved_.add(asked, data);
+  between_packets_ = packet.has_value();
+  if (packet) see({fd, packet->channel}, packet->head, false);
 }
 
 void RtpMarks::on_datagram(int fd, std::span<const std::uint8_t> data) {
+  between_packets_ = true;
   if (data.size() >= header_size) see({fd, -1}, data.first<header_size>(), true);
 }
 

@@ -56,6 +56,9 @@ class RtpMarks final : public ReceiveObserver {
   void on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) override;
   void on_datagram(int fd, std::span<const std::uint8_t> data) override;
 
+  // Nothing of the next packet has been received.
+  [[nodiscard]] bool is_between_packets() const { return between_packets_; }
+
   // Before libavformat is asked for a packet.
   void forget_newest() { newest_.reset(); }
   // Of the RTP packet in which that came that libavformat has just handed out. Nothing where that is not certain: after
@@ -87,6 +90,7 @@ class RtpMarks final : public ReceiveObserver {
   InterleavedPackets interleaved_;
   int connection_ = -1;
   std::map<Address, Flow> flows_;
+  bool between_packets_ = false;
   bool keeps_timestamps_ = true;
   std::optional<RtpMark> newest_;
 };

@@ -23,6 +23,8 @@ class RtspUnits {
  public:
   // What is received for `input` must be shown to it from the beginning (ReceiveLimit::show_to).
   ReceiveObserver& observer() { return marks_; }
+  // A read that fails now loses nothing of a packet.
+  [[nodiscard]] bool is_between_packets() const { return marks_.is_between_packets(); }
 
   // After the analysis of `input`, which outlives this; its waits ask `watch`. Other codecs are left to libavformat.
   // Throws std::bad_alloc.

@@ -157,7 +157,7 @@ class StreamSource final : public Source {
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
-    if (!is_device()) check_opening(find_stream_info(*input_), messages);
+    if (!is_device()) check_opening(analyze(), messages);
     choose();
     if (units_) units_->begin(*input_, streams_, watch_);
     const int index = read_first();
@@ -165,6 +165,13 @@ class StreamSource final : public Source {
     if (index >= 0) return;
     if (needs_parts(*input_) && !watch_.ask()) throw needs_parts_error(shown_);
     check_opening(index, messages);
+  }
+
+  int analyze() {
+    if (units_) watch_.bound_analysis(*input_, longest_analysis, [this] { return units_->is_between_packets(); });
+    const int code = find_stream_info(*input_);
+    watch_.end_analysis();
+    return code;
   }
 
   void check_opening(int code, const LibavMessages& messages) {

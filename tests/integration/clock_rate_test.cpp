@@ -23,7 +23,8 @@ using std::chrono::microseconds;
 
 constexpr std::int64_t frame = 100'000;  // us
 constexpr int frames = 130;
-constexpr std::int64_t learned = 40 * frame;  // us
+constexpr std::int64_t learned = 40 * frame;   // us
+constexpr std::int64_t analyzed = 90 * frame;  // likewise, with 5 s of analysis before
 constexpr std::int64_t bound = 200'000;       // us
 constexpr int sound_rate = 8000;
 constexpr int samples = 160;
@@ -115,6 +116,13 @@ TEST_F(ClockRate, FramesLieWhereTheyArriveWhereTheClockIsUseless) {
 TEST_F(ClockRate, FramesLieWhereTheyArriveWhereTheClockStandsStill) {
   record({.time = [](int i) { return static_cast<std::uint32_t>(1000 + i); }});
   expect_even(learned);
+  EXPECT_EQ(logged("its clock stands still"), 1) << log_;
+}
+
+// From the first packet on: what libavformat would analyze has no length.
+TEST_F(ClockRate, FramesLieWhereTheyArriveWhereAllHaveOneTime) {
+  record({.time = [](int) { return 1000U; }});
+  expect_even(analyzed);
   EXPECT_EQ(logged("its clock stands still"), 1) << log_;
 }
 
