@@ -143,6 +143,13 @@ std::string count_of(const campipe::RigConfig& rig) {
   return text;
 }
 
+// What of it cannot be used on this machine now; what needs it waits.
+std::vector<std::string> conditions_of(const campipe::LoadedConfig& loaded, const std::string& file) {
+  std::vector<std::string> lines;
+  for (const auto& condition : loaded.conditions) lines.push_back("not now: " + campipe::format(condition, file));
+  return lines;
+}
+
 // Of a configuration that is good by itself. `errors`: what its GPUs have not.
 int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError> errors, const std::string& file) {
   const campipe::RigCheck found = campipe::check_rig(loaded);
@@ -152,6 +159,7 @@ int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError>
     return std::tuple(error.document, error.line, error.column);
   });
   if (report_errors(errors, file)) return usage_error;
+  for (const std::string& line : conditions_of(loaded, file)) std::cout << line << '\n';
   std::cout << "fine: " << count_of(loaded.rig) << '\n';
   return 0;
 }
@@ -253,6 +261,7 @@ int run_rig(const Arguments& arguments) {
   if (errors.empty() && is_refused(loaded.rig, machine)) return usage_error;
   if (arguments.check) return check(loaded, errors, arguments.config);
   tell_problems(loaded.rig, machine);
+  for (const std::string& line : conditions_of(loaded, arguments.config)) spdlog::warn("{}", line);
 
   campipe::RunOptions options;
   options.config = arguments.config;

@@ -94,8 +94,7 @@ bool has_user_with_password(std::string_view text) {
 bool has_secret_field(std::string_view text) {
   const auto url = std::min(text.find("://"), text.size());
   for (auto equals = text.find('=', url); equals != std::string_view::npos; equals = text.find('=', equals + 1)) {
-    const bool has_value =
-        equals + 1 < text.size() && ends_of_field.find(text[equals + 1]) == std::string_view::npos;
+    const bool has_value = equals + 1 < text.size() && ends_of_field.find(text[equals + 1]) == std::string_view::npos;
     if (has_value && is_secret_field(text, equals)) return true;
   }
   return false;

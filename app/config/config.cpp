@@ -63,7 +63,7 @@ LoadedConfig load_tree(YamlNode& root, const std::vector<std::string>& removed, 
   for (const GivenCamera& camera : cameras) names.push_back(camera.node->key);
   check_server(file, names, report);
   check_cluster(file, report);
-  LoadedConfig loaded{to_rig(file, cameras), {}, report.take()};
+  LoadedConfig loaded{to_rig(file, cameras), {}, report.take(), report.take_conditions()};
   for (const GivenCamera& camera : cameras) loaded.gpu_places.push_back(gpu_places(camera));
   add_browser_outputs(loaded);
   return loaded;

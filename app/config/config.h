@@ -42,7 +42,9 @@ struct LoadedConfig {
   RigConfig rig;
   std::vector<GpuPlaces> gpu_places;  // for each camera
   std::vector<ConfigError> errors;    // in the order of the file; not empty: `rig` must not be used
-  std::uint64_t digest = 0;           // of the file, without its overlay: see read_yaml_file()
+  // What cannot be used on this machine now, such as a folder whose disk is not there: no mistake, and it passes.
+  std::vector<ConfigError> conditions = {};
+  std::uint64_t digest = 0;  // of the file, without its overlay: see read_yaml_file()
   // Which of the file's own cameras its overlay replaces, removes, enables or disables: "gate removed". Only of the
   // loading itself: they stay behind where the rest goes on as JSON.
   std::vector<std::string> overlay_effects = {};

@@ -100,6 +100,8 @@ ConfigError config_error_from_json(const json& from) {
 json to_json(const LoadedConfig& loaded) {
   json errors = json::array();
   for (const ConfigError& error : loaded.errors) errors.push_back(to_json(error));
+  json conditions = json::array();
+  for (const ConfigError& condition : loaded.conditions) conditions.push_back(to_json(condition));
   json places = json::array();
   for (const GpuPlaces& camera : loaded.gpu_places) places.push_back(places_to_json(camera));
   // What has mistakes is not to be used, and may have values that are none.
@@ -108,6 +110,7 @@ json to_json(const LoadedConfig& loaded) {
           {"cluster", has_cluster ? to_json(*loaded.rig.cluster) : json()},
           {"gpu_places", std::move(places)},
           {"errors", std::move(errors)},
+          {"conditions", std::move(conditions)},
           {"digest", loaded.digest}};
 }
 
@@ -117,6 +120,7 @@ LoadedConfig loaded_from_json(const json& from) try {
   if (const json& cluster = from.at("cluster"); !cluster.is_null()) loaded.rig.cluster = cluster_from_json(cluster);
   for (const json& camera : from.at("gpu_places")) loaded.gpu_places.push_back(places_from_json(camera));
   for (const json& error : from.at("errors")) loaded.errors.push_back(config_error_from_json(error));
+  for (const json& condition : from.at("conditions")) loaded.conditions.push_back(config_error_from_json(condition));
   loaded.digest = from.at("digest");
   return loaded;
 } catch (const json::exception& error) {

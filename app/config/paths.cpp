@@ -93,6 +93,7 @@ bool takes_no_files(const fs::path& folder) {
 struct FolderProblem {
   fs::path folder;
   std::string reason;
+  bool passes = true;
 };
 
 // Why no file could be made in `folder`, once the folders that are missing are made; creates nothing.
@@ -107,9 +108,9 @@ std::optional<FolderProblem> check_folder(fs::path folder) {
     folder = folder.parent_path();
   }
   if (!S_ISDIR(info.st_mode)) return FolderProblem{folder, "is not a folder"};
+  if (takes_no_files(folder)) return FolderProblem{folder, "is of a file system that takes no files", false};
   const bool writable = ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
   if (!writable) return FolderProblem{folder, std::string("cannot be written: ") + std::strerror(errno)};
-  if (takes_no_files(folder)) return FolderProblem{folder, "is of a file system that takes no files"};
   return std::nullopt;
 }
 
@@ -179,8 +180,13 @@ std::string expand_record_path(const std::string& path, const std::string& camer
 
 bool check_can_be_written(const std::string& path, const YamlNode& node, Report& report) {
   const auto problem = check_folder(absolute(path).parent_path());
-  if (problem) report.at(node, describe(*problem, node));
-  return !problem;
+  if (!problem) return true;
+  if (problem->passes) {
+    report.not_now(node, describe(*problem, node));
+  } else {
+    report.at(node, describe(*problem, node));
+  }
+  return problem->passes;
 }
 
 void check_files(const std::vector<FileTarget>& targets, Report& report) {

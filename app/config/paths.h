@@ -17,7 +17,8 @@ std::optional<std::string> check_cluster_record_path(const std::string& path);
 std::optional<std::string> check_snapshot_path(const std::string& path);
 // It is another file each second.
 bool tells_seconds(const std::string& path);
-// That the file could be made; creates nothing.
+// That the file could be made; creates nothing. A folder that cannot be used now is a condition that passes: its disk
+// may not be there yet. False: none will ever be made there, which is a mistake.
 bool check_can_be_written(const std::string& path, const YamlNode& node, Report& report);
 
 // A file that a camera writes, or several by the time. `what`: "records", "writes snapshots".

@@ -51,6 +51,12 @@ void collect_secrets(const YamlNode& node, std::vector<Secret>& secrets) {
   for (const YamlNode& child : node.children) collect_secrets(child, secrets);
 }
 
+void sort_by_place(std::vector<ConfigError>& errors) {
+  std::stable_sort(errors.begin(), errors.end(), [](const ConfigError& a, const ConfigError& b) {
+    return std::tie(a.document, a.line, a.column) < std::tie(b.document, b.line, b.column);
+  });
+}
+
 }  // namespace
 
 void Report::add(Mark mark, std::string path, std::string message, bool contradicts) {
@@ -59,6 +65,15 @@ void Report::add(Mark mark, std::string path, std::string message, bool contradi
     return;
   }
   errors_.push_back({mark.line, mark.column, std::move(path), std::move(message), mark.document, contradicts});
+}
+
+void Report::not_now(const YamlNode& value, std::string message) {
+  const ConfigError condition{value.mark.line, value.mark.column, value.path, std::move(message), value.mark.document};
+  const auto is_same = [&](const ConfigError& other) {  // of `defaults`
+    return std::tie(other.document, other.line, other.column, other.message) ==
+           std::tie(condition.document, condition.line, condition.column, condition.message);
+  };
+  if (conditions_.size() < max_errors && std::ranges::none_of(conditions_, is_same)) conditions_.push_back(condition);
 }
 
 void Report::step(const YamlNode* key, std::string doing, std::string remedy) const {
@@ -71,11 +86,14 @@ void Report::step(const YamlNode* key, std::string doing, std::string remedy) co
 }
 
 std::vector<ConfigError> Report::take() {
-  std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
-    return std::tie(a.document, a.line, a.column) < std::tie(b.document, b.line, b.column);
-  });
+  sort_by_place(errors_);
   if (more_ > 0) errors_.push_back({0, 0, "", "and " + std::to_string(more_) + " more mistakes"});
   return std::move(errors_);
+}
+
+std::vector<ConfigError> Report::take_conditions() {
+  sort_by_place(conditions_);
+  return std::move(conditions_);
 }
 
 std::string join_path(const std::string& parent, std::string_view key) {

@@ -25,16 +25,20 @@ class Report {
   void contradiction(Mark mark, const YamlNode& value, std::string message) {
     add(mark, value.path, std::move(message), true);
   }
+  // It is good, and cannot be used on this machine now. That passes; what needs it waits meanwhile.
+  void not_now(const YamlNode& value, std::string message);
   // See LoadStep. `key`: the one that it is about; null: the file as a whole.
   void step(const YamlNode* key, std::string doing, std::string remedy) const;
 
   // In the order of the file.
   [[nodiscard]] std::vector<ConfigError> take();
+  [[nodiscard]] std::vector<ConfigError> take_conditions();
 
  private:
   OnLoadStep on_step_;
   std::vector<ConfigError> errors_;
   std::size_t more_ = 0;
+  std::vector<ConfigError> conditions_;
 };
 
 // A path's next step: `cameras` + `dock` → `cameras.dock`. Names are shown as in_quotes() shows them, without quotes.

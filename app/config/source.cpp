@@ -77,6 +77,8 @@ void check_url(const GivenCamera& camera, std::set<const YamlNode*>& reported, R
   if (const auto problem = check_source(camera.value.source.url)) {
     if (reported.insert(source.node).second) report.at(*source.node, scrub(*problem, *source.node));
   } else {
+    if (const auto away = source_not_now(camera.value.source.url); away && camera.value.enabled)
+      report.not_now(*source.node, scrub(*away, *source.node));
     check_kind(camera, report);
     check_size(camera, reported, report);
   }

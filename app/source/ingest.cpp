@@ -68,7 +68,7 @@ void Ingest::run() {
 
 // Once, from its beginning or where a source before had come to.
 void Ingest::play_file() {
-  if (!connect()) return;
+  if (!connect_file()) return;
   clock_.begin_file();
   const bool loop = camera_.start.config.source.loop;
   const auto resume = router_.resume_file();
@@ -82,6 +82,22 @@ void Ingest::play_file() {
   const bool nothing_before = !resume || loop;
   if (!nothing_before || packets_ > 0) return;
   throw Error("there is no video in it");
+}
+
+// One whose disk is not there now is waited for. False: it has been stopped.
+bool Ingest::connect_file() {
+  while (!camera_.stop.stopped()) {
+    try {
+      const bool connected = connect();
+      if (connected && reported_) report_state(true, "");
+      return connected;
+    } catch (const SourceError& error) {
+      source_.close();
+      report_state(false, error.what());
+    }
+    camera_.stop.sleep_until(Clock::now() + retry_.next(false));
+  }
+  return false;
 }
 
 // A live source: again and again.

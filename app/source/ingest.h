@@ -53,6 +53,7 @@ class Ingest {
  private:
   void run();
   void play_file();
+  bool connect_file();
   void keep_connected();
   bool connect();
   [[nodiscard]] bool fits();

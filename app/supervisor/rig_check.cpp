@@ -117,6 +117,8 @@ void check_camera(const CameraConfig& camera, const GpuPlaces& places, RigCheck&
       check.lines.push_back(camera.name + ": " + remark);
     if (in.width <= 0 || in.height <= 0) return;
     check_all_filters(camera, in, places, check);
+  } catch (const SourceError& error) {  // it is waited for
+    check.lines.push_back(fmt::format("{}: {}: not tried: {}{}", camera.name, url, error.what(), encoded_as(camera)));
   } catch (const std::exception& error) {
     refuse(check, places.source, error.what());
   }

@@ -33,6 +33,9 @@ namespace campipe {
 namespace {
 
 constexpr double picture_rate = 25;  // of numbered pictures, a second
+// Of a disk, or its mount: it may be there later.
+constexpr std::array errors_that_pass{ENOENT, ENOTDIR, EACCES, EPERM,    EIO,       ENODEV,
+                                      ENXIO,  ELOOP,   ESTALE, ENOTCONN, EHOSTDOWN, ETIMEDOUT};
 constexpr double least_missing = 1;  // s; less may be rounding, or a last frame that is shown for long
 
 int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>(opaque))() ? 1 : 0; }
@@ -188,6 +191,7 @@ class FileSource final : public Source {
         throw Error(name_ + " " + refused_format_text(format));
       }
     }
+    if (std::ranges::find(errors_that_pass, AVUNERROR(code)) != errors_that_pass.end()) throw not_there(code);
     av_check(code, "cannot open " + name_);
     input_.reset(context);
     refuse_unknown_flv();
@@ -195,6 +199,10 @@ class FileSource final : public Source {
     const unsigned serial = streams_.description.serial + 1;
     streams_ = choose_streams(*context, config_, shown_url(config_));
     streams_.description.serial = serial;
+  }
+
+  [[nodiscard]] SourceError not_there(int code) const {
+    return {SourceError::Kind::not_found, "cannot open " + name_ + ": " + av_error_text(code)};
   }
 
   // Read by itself: libavformat has passed its beginning.
@@ -247,19 +255,27 @@ std::unique_ptr<Source> open(const SourceConfig& config, const Source::Interrupt
 
 std::optional<std::string> check(const std::string& path) {
   if (path.find("://") != std::string::npos) return unknown_scheme_text(split_address(path).scheme);
-  if (is_numbered_pictures(path)) return check_numbered_pictures(path);
+  if (is_numbered_pictures(path)) return std::nullopt;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  if (error == std::errc::permission_denied)
-    return "'" + path + "' cannot be reached: " + error.message() + " (of a folder above it)";
   if (!std::filesystem::exists(status)) {
     const auto url = likely_url(path);
-    return "there is no file '" + path + "' (" +
-           (url ? "is it a camera? Then write " + *url : "paths start at the current directory") + ")";
+    return url ? std::optional("there is no file '" + path + "' (is it a camera? Then write " + *url + ")")
+               : std::nullopt;
   }
   if (std::filesystem::is_directory(status)) return "'" + path + "' is a folder, not a video file";
   // Opening a pipe waits for its writer, and nothing could interrupt that.
   if (!std::filesystem::is_regular_file(status)) return "'" + path + "' is a pipe or a device, not a video file";
+  return std::nullopt;
+}
+
+std::optional<std::string> not_now(const std::string& path) {
+  if (is_numbered_pictures(path)) return missing_pictures(path);
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error == std::errc::permission_denied)
+    return "'" + path + "' cannot be reached: " + error.message() + " (of a folder above it)";
+  if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";
   if (::access(path.c_str(), R_OK) != 0) return "'" + path + "' cannot be read: " + std::strerror(errno);
   return std::nullopt;
 }
@@ -274,6 +290,7 @@ const SourceKindRegistration registration{{.name = "file",
                                            .place = 80,
                                            .keys = keys,
                                            .check = check,
+                                           .not_now = not_now,
                                            .open = open,
                                            .can_end = [](const SourceConfig& config) { return !config.loop; },
                                            .tried_at_check = true}};

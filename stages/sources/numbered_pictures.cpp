@@ -62,7 +62,7 @@ std::optional<int> first_number(const std::string& path) {
   return first;
 }
 
-std::optional<std::string> check_numbered_pictures(const std::string& path) {
+std::optional<std::string> missing_pictures(const std::string& path) {
   if (first_number(path)) return std::nullopt;
   return "there is no picture '" + path +
          "' (%d, or %03d with leading zeros, stands for its number; paths start at "

@@ -10,6 +10,7 @@ namespace campipe {
 bool is_numbered_pictures(const std::string& path);
 // The lowest number of a file that is there; nothing: there is none.
 std::optional<int> first_number(const std::string& path);
-std::optional<std::string> check_numbered_pictures(const std::string& path);
+// That none is there, in words, or nothing.
+std::optional<std::string> missing_pictures(const std::string& path);
 
 }  // namespace campipe

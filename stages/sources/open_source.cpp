@@ -36,4 +36,9 @@ std::unique_ptr<Source> open_source(const SourceConfig& config, const Source::In
 
 std::optional<std::string> check_source(const std::string& url) { return source_kind_of(url).check(url); }
 
+std::optional<std::string> source_not_now(const std::string& url) {
+  const SourceKind& kind = source_kind_of(url);
+  return kind.not_now != nullptr ? kind.not_now(url) : std::nullopt;
+}
+
 }  // namespace campipe

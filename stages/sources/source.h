@@ -24,9 +24,9 @@ struct SourceConfig;  // source_config.h
 // `audio`: a packet of the audio stream, in its own time base.
 enum class ReadResult : std::uint8_t { packet, audio, end, interrupted };
 
-// Why a live source cannot be read. What a user must mend (unauthorized, unsupported) is not worth trying often, and
-// too many wrong passwords lock some cameras; the others may be over any moment, a path that a server does not know yet
-// too.
+// Why a live source cannot be read, or a file that is not there now. What a user must mend (unauthorized, unsupported)
+// is not worth trying often, and too many wrong passwords lock some cameras; the others may be over any moment, a path
+// that a server does not know yet too.
 class SourceError : public Error {
  public:
   enum class Kind : std::uint8_t { refused, unauthorized, not_found, timed_out, unsupported, lost };
@@ -70,8 +70,10 @@ std::string shown_url(const std::string& url);
 // Likewise, and nothing of what came from a variable.
 std::string shown_url(const SourceConfig& config);
 
-// What is wrong with a source as it is written, before anything is opened (a file that is not there, a scheme
-// that this version does not read, a bad test:// query), or nothing.
+// What is wrong with a source as it is written, before anything is opened (a folder, a scheme that this version does
+// not read, a bad test:// query), or nothing.
 std::optional<std::string> check_source(const std::string& url);
+// SourceKind::not_now
+std::optional<std::string> source_not_now(const std::string& url);
 
 }  // namespace campipe

@@ -51,6 +51,9 @@ struct SourceKind {
 
   // What is wrong with an address as it is written, or nothing. A live source need not be there.
   std::optional<std::string> (*check)(const std::string& url) = nullptr;
+  // Why a good address cannot be opened on this machine now, such as a file that is not there, or nothing. That passes,
+  // and the camera waits for it. Null: it is known only when it is opened.
+  std::optional<std::string> (*not_now)(const std::string& url) = nullptr;
   // See open_source().
   std::unique_ptr<Source> (*open)(const SourceConfig& config, const Source::Interrupt& interrupt) = nullptr;
 

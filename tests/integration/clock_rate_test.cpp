@@ -25,7 +25,7 @@ constexpr std::int64_t frame = 100'000;  // us
 constexpr int frames = 130;
 constexpr std::int64_t learned = 40 * frame;   // us
 constexpr std::int64_t analyzed = 90 * frame;  // likewise, with 5 s of analysis before
-constexpr std::int64_t bound = 200'000;       // us
+constexpr std::int64_t bound = 200'000;        // us
 constexpr int sound_rate = 8000;
 constexpr int samples = 160;
 

@@ -78,7 +78,10 @@ TEST_F(ConfigTest, WhatAVariableHoldsIsNeverPrinted) {
                        "    record: {path: \"rig.yaml/${CAMPIPE_TEST_SECRET}/a.mp4\"}\n",
                        "    record: {path: \"{${CAMPIPE_TEST_SECRET}}.mp4\"}\n"};
   for (const std::string& keys : places) {
-    const Strings lines = errors(with_camera(keys));
+    write("rig.yaml", with_camera(keys));
+    const LoadedConfig loaded = load_config("rig.yaml");
+    Strings lines = formatted(loaded);
+    for (const ConfigError& condition : loaded.conditions) lines.push_back(format(condition, "rig.yaml"));
     ASSERT_EQ(lines.size(), 1U) << keys;
     EXPECT_THAT(lines[0], Not(HasSubstr("hunter2"))) << keys;
   }
@@ -87,7 +90,7 @@ TEST_F(ConfigTest, WhatAVariableHoldsIsNeverPrinted) {
       errors(with_camera("    record: {path: \"${CAMPIPE_TEST_FOLDER}/a.mp4\"}\n")),
       ElementsAre("rig.yaml:4:20: cameras.dock.record.path: the folder of '${CAMPIPE_TEST_FOLDER}/a.mp4' (from the "
                   "environment: CAMPIPE_TEST_FOLDER) is of a file system that takes no files"));
-  EXPECT_THAT(errors("cameras: {a: {source: '${CAMPIPE_TEST_SECRET}/b.mp4'}}\n"),
+  EXPECT_THAT(conditions("cameras: {a: {source: '${CAMPIPE_TEST_SECRET}/b.mp4'}}\n"),
               ElementsAre(Not(HasSubstr("hunter2"))));
   EXPECT_THAT(errors(with_camera("    queue_size: ${CAMPIPE_TEST_SECRET}\n")),
               ElementsAre(HasSubstr("got '${CAMPIPE_TEST_SECRET}' (from the environment: CAMPIPE_TEST_SECRET)")));
@@ -146,13 +149,26 @@ TEST_F(ConfigTest, TwoCamerasMustNotRecordToOneFile) {
               "in the path"});
 }
 
-TEST_F(ConfigTest, AFolderThatCannotBeWrittenIsRefused) {
+// Its disk may not be there yet: that is no mistake.
+TEST_F(ConfigTest, AFolderThatCannotBeWrittenNowIsACondition) {
   write("file", "");
   std::filesystem::create_symlink("nowhere", "link");
-  const std::map<std::string, std::string> bad{{"file/a.mp4", "/file' is not a folder"},
-                                               {"file/b/c/a.mp4", "/file' is not a folder"},
-                                               {"link/a.mp4", "/link' cannot be used: No such file or directory"},
-                                               {"/sys/a.mp4", "'/sys'"},
+  const std::map<std::string, std::string> away{{"file/a.mp4", "/file' is not a folder"},
+                                                {"file/b/c/a.mp4", "/file' is not a folder"},
+                                                {"link/a.mp4", "/link' cannot be used: No such file or directory"}};
+  for (const auto& [path, message] : away) {
+    EXPECT_THAT(conditions(with_camera("    record: {path: \"" + path + "\"}\n")),
+                ElementsAre(::testing::AllOf(HasSubstr("4:20: cameras.dock.record.path: "), HasSubstr(message))));
+  }
+  // Of many cameras once.
+  EXPECT_EQ(conditions("defaults: {record: {path: \"link/{camera}.mp4\"}, source: '" + pattern +
+                       "'}\ncameras: {a: {}, b: {}, c: {}}\n")
+                .size(),
+            1U);
+}
+
+TEST_F(ConfigTest, AFolderThatTakesNoFilesIsRefused) {
+  const std::map<std::string, std::string> bad{{"/sys/a.mp4", "'/sys'"},
                                                {std::string(256, 'n') + ".mp4", "a file name may have 255 bytes"},
                                                {"{camera}/" + std::string(300, 'n') + "/a.mp4", "255 bytes"}};
   for (const auto& [path, message] : bad) {
@@ -161,7 +177,7 @@ TEST_F(ConfigTest, AFolderThatCannotBeWrittenIsRefused) {
   }
 }
 
-TEST_F(ConfigTest, AFolderOfOthersIsRefused) {
+TEST_F(ConfigTest, AFolderOfOthersIsACondition) {
   std::filesystem::permissions(folder(), std::filesystem::perms(0755));
   ASSERT_EQ(::mkdir("closed", 0555), 0);
   write("rig.yaml", with_camera("    record: {path: closed/new/a.mp4}\n"));
@@ -171,7 +187,9 @@ TEST_F(ConfigTest, AFolderOfOthersIsRefused) {
   }
   const LoadedConfig loaded = load_config("rig.yaml");  // in this thread: the change of user is for all, its end too
   ASSERT_EQ(::seteuid(self), 0);
-  EXPECT_THAT(formatted(loaded), ElementsAre(HasSubstr("/closed' cannot be written: Permission denied")));
+  EXPECT_THAT(formatted(loaded), ElementsAre());
+  ASSERT_EQ(loaded.conditions.size(), 1U);
+  EXPECT_THAT(loaded.conditions[0].message, HasSubstr("/closed' cannot be written: Permission denied"));
 }
 
 TEST_F(ConfigTest, CheckingCreatesNothing) {

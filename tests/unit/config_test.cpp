@@ -261,13 +261,13 @@ TEST_F(ConfigTest, AllMistakesComeAtOnceInTheOrderOfTheFile) {
                    "  encode: {crf: high}\n"
                    "  loop: on\n"
                    "cameras:\n"
-                   "  a: {source: nowhere.mp4, sped: 1}\n"
+                   "  a: {source: ../../, sped: 1}\n"
                    "  b: {source: rtps://u:p@host/s}\n"),
             (Strings{"rig.yaml:1:18: workers.count: expected auto or an integer from 1 to 15, got '16'",
                      "rig.yaml:3:17: defaults.encode.crf: expected a number from 0 to 51, got 'high'",
                      "rig.yaml:4:9: defaults.loop: expected true or false, got 'on'",
-                     "rig.yaml:6:15: cameras.a.source: " + *check_source("nowhere.mp4"),
-                     "rig.yaml:6:28: cameras.a.sped: unknown key, expected " + all_keys,
+                     "rig.yaml:6:15: cameras.a.source: " + *check_source("../../"),
+                     "rig.yaml:6:23: cameras.a.sped: unknown key, expected " + all_keys,
                      "rig.yaml:7:15: cameras.b.source: " + *check_source("rtps://host/s")}));
 }
 

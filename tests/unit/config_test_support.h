@@ -69,6 +69,15 @@ class ConfigTest : public ::testing::Test {
 
   static std::vector<std::string> errors(const std::string& yaml) { return formatted(load(yaml)); }
 
+  // Of a file that has no mistakes.
+  static std::vector<std::string> conditions(const std::string& yaml) {
+    const LoadedConfig loaded = load(yaml);
+    EXPECT_EQ(formatted(loaded), std::vector<std::string>());
+    std::vector<std::string> lines;
+    for (const ConfigError& condition : loaded.conditions) lines.push_back(format(condition, "rig.yaml"));
+    return lines;
+  }
+
   // The cameras of a file that has no mistakes.
   static std::vector<CameraConfig> cameras(const std::string& yaml) {
     const LoadedConfig loaded = load(yaml);

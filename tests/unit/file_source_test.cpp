@@ -100,7 +100,7 @@ TEST_F(FileSource, NumberedPicturesHaveTheTimesOfTheirRate) {
     EXPECT_EQ(source->read(*packet), ReadResult::end);
     source->rewind();
   }
-  EXPECT_THAT(check_source(file("other%d.png")).value_or(""), HasSubstr("there is no picture"));
+  EXPECT_THAT(source_not_now(file("other%d.png")).value_or(""), HasSubstr("there is no picture"));
 }
 
 // Of opening.

@@ -226,8 +226,8 @@ void expect_in_step(const std::vector<Encoded>& all) {
     const bool is_same = own == all[i].sets.end() && others == first.sets.end();
     ASSERT_TRUE(is_same) << "its sets are " << all[i].sets.front() << " to " << all[i].sets.back()
                          << ", those of member 0 " << first.sets.front() << " to " << first.sets.back()
-                         << "; the first difference is the " << own - all[i].sets.begin() << "th: "
-                         << (own == all[i].sets.end() ? "none" : std::to_string(*own)) << " and "
+                         << "; the first difference is the " << own - all[i].sets.begin()
+                         << "th: " << (own == all[i].sets.end() ? "none" : std::to_string(*own)) << " and "
                          << (others == first.sets.end() ? "none" : std::to_string(*others));
     for (std::size_t n = 0; n < first.times.size(); ++n) {
       ASSERT_NEAR(static_cast<double>(all[i].times[n] - all[i].times[0]),
