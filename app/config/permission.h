@@ -8,13 +8,13 @@
 
 namespace campipe {
 
-// view: watch, and see how the rig does. record: also recordings, and starting and stopping them. administer: all.
-// Each includes those before it.
-enum class Permission : std::uint8_t { view, record, administer };
+// metrics: see how the rig does, in numbers. view: also watch. record: also recordings, and starting and stopping them.
+// administer: all. Each includes those before it.
+enum class Permission : std::uint8_t { metrics, view, record, administer };
 
 template <>
-inline constexpr std::array choices<Permission>{Choice<Permission>{"view", Permission::view},
-                                                Choice<Permission>{"record", Permission::record},
-                                                Choice<Permission>{"administer", Permission::administer}};
+inline constexpr std::array choices<Permission>{
+    Choice<Permission>{"metrics", Permission::metrics}, Choice<Permission>{"view", Permission::view},
+    Choice<Permission>{"record", Permission::record}, Choice<Permission>{"administer", Permission::administer}};
 
 }  // namespace campipe

@@ -417,7 +417,7 @@ TEST_F(ApiTest, ALoginOpensASession) {
   ASSERT_EQ(answer.status, 200);
   const json session = json::parse(answer.body);
   EXPECT_EQ(session["user"], "ben");
-  EXPECT_EQ(session["permissions"], (json{"view", "record"}));
+  EXPECT_EQ(session["permissions"], (json{"metrics", "view", "record"}));
   EXPECT_EQ(session["cameras"], json::array({"dock"}));
   const std::string cookie = header(answer, "Set-Cookie");
   EXPECT_THAT(cookie, ::testing::MatchesRegex(
@@ -448,7 +448,7 @@ TEST_F(ApiTest, WithoutUsersNobodyHasToLogIn) {
   access_.update({});
   const json session = told("", "session");
   EXPECT_EQ(session, (json{{"user", ""},
-                           {"permissions", {"view", "record", "administer"}},
+                           {"permissions", {"metrics", "view", "record", "administer"}},
                            {"cameras", nullptr},
                            {"administers", false},
                            {"csrf", ""}}));

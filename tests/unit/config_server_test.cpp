@@ -188,7 +188,7 @@ TEST_F(ServerConfigTest, UsersMayWhatTheirKeysSay) {
 
 TEST_F(ServerConfigTest, MistakesInUsersAreTold) {
   EXPECT_THAT(errors(with_user("may: admin")),
-              ElementsAre(HasSubstr("expected view, record or administer, got 'admin'")));
+              ElementsAre(HasSubstr("expected metrics, view, record or administer, got 'admin'")));
   EXPECT_THAT(errors(with_user("cameras: [docks]")),
               ElementsAre(HasSubstr("users.ann.cameras[0]: there is no camera 'docks', did you mean 'dock'?")));
   EXPECT_THAT(errors(with_user("cameras: []")), ElementsAre(HasSubstr("without this key it is all cameras")));

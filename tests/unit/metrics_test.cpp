@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "app/control/json_fields.h"
+#include "app/publisher/server/api/shown_status.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "ipc/rig_page.h"
@@ -178,6 +179,29 @@ TEST_F(MetricsTest, AUserIsToldOfTheCamerasThatUserMaySee) {
   const std::string text = get("/metrics", Identity::of(std::make_shared<UserConfig>(user))).body;
   EXPECT_THAT(text, HasSubstr("camera=\"belt\""));
   EXPECT_THAT(text, Not(HasSubstr("dock")));
+}
+
+// Nor of others by what they have to do with that one: links and graphs lead to mosaics.
+TEST_F(MetricsTest, NoLinkNamesACameraThatMayNotBeSeen) {
+  rig_.set_status(status_of_a_node());
+  UserConfig user;
+  user.name = "ada";
+  user.cameras = {"gate"};
+  ASSERT_THAT(get("/metrics").body, HasSubstr("mosaic=\"lane\",camera=\"gate\""));
+  const std::string text = get("/metrics", Identity::of(std::make_shared<UserConfig>(user))).body;
+  for (const char* hidden : {"lane", "dock", "belt"}) EXPECT_THAT(text, Not(HasSubstr(hidden)));
+}
+
+// Who has nothing but `metrics` sees numbers, and no picture or status of a camera.
+TEST_F(MetricsTest, NeedNoRightToSeePictures) {
+  rig_.set_status(some_status());
+  UserConfig user;
+  user.name = "prometheus";
+  user.may = Permission::metrics;
+  const Identity identity = Identity::of(std::make_shared<UserConfig>(user));
+  EXPECT_EQ(get("/metrics", identity).body, get("/metrics").body);
+  EXPECT_FALSE(identity.may(Permission::view, "belt"));
+  EXPECT_EQ(seen_by(identity, some_status(), Permission::view).at("cameras"), nlohmann::json::object());
 }
 
 TEST_F(MetricsTest, WithoutAStatusThereAreStillMetrics) {

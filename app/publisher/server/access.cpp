@@ -95,12 +95,12 @@ Identity Identity::of(std::shared_ptr<const UserConfig> user) {
 
 bool Identity::may(Permission permission, const std::string& camera) const {
   if (kind == Kind::owner) return true;
-  if (kind == Kind::node) return permission == Permission::view;
+  if (kind == Kind::node) return permission <= Permission::view;
   if (kind == Kind::visitor) return permission != Permission::administer || !camera.empty();
   if (kind == Kind::unknown || !config) return false;
   if (config->may < permission) return false;
   if (config->cameras.empty()) return true;
-  if (camera.empty()) return permission == Permission::view;
+  if (camera.empty()) return permission <= Permission::view;
   return std::ranges::find(config->cameras, camera) != config->cameras.end();
 }
 

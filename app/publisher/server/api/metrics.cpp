@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/api/shown_status.h"
 #include "app/publisher/server/http/rules.h"
 #include "ipc/rig_page.h"
 #include "ipc/shared_block.h"
@@ -21,8 +22,9 @@ HttpAnswer plain(int status, const std::string& text) {
   return answer;
 }
 
-bool may_view(const Identity& identity, const std::string& stream) {
-  return identity.may(Permission::view, stream.substr(0, stream.find('/')));
+// Who may see the numbers need not see the pictures.
+bool may_measure(const Identity& identity, const std::string& stream) {
+  return identity.may(Permission::metrics, stream.substr(0, stream.find('/')));
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
   const std::lock_guard lock(mutex_);
   std::vector<StreamMetrics> all;
   for (const auto& [output, name] : cameras_) {
-    if (!may_view(identity, name)) continue;
+    if (!may_measure(identity, name)) continue;
     const auto stream = rig_.stream(name);
     all.push_back({name, latencies_of(page_.shared(output)), stream ? stream->counts() : LiveCounts{}});
   }
@@ -60,15 +62,11 @@ std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
 }
 
 HttpAnswer Metrics::metrics(const Identity& identity) {
-  MetricsInput input{*rig_.status(), nlohmann::json::array(), streams(identity), gpus_.read()};
-  nlohmann::json cameras = nlohmann::json::object();
-  for (auto& [name, camera] : input.status["cameras"].items()) {
-    if (may_view(identity, name)) cameras[name] = std::move(camera);
-  }
-  input.status["cameras"] = std::move(cameras);
-  input.status = status_for_viewers(without_secrets(input.status));  // the same labels for every user
+  // The same labels for every user.
+  MetricsInput input{seen_by(identity, status_for_viewers(without_secrets(*rig_.status())), Permission::metrics),
+                     nlohmann::json::array(), streams(identity), gpus_.read()};
   for (auto& viewer : viewers_()) {
-    if (may_view(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));
+    if (may_measure(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));
   }
   HttpAnswer answer = plain(200, "");
   answer.type = "text/plain; version=0.0.4; charset=utf-8";

@@ -11,6 +11,13 @@ using nlohmann::json;
 
 namespace {
 
+// A camera, by its name.
+using Sees = std::function<bool(const std::string& camera)>;
+
+Sees sight_of(const Identity& identity, Permission needed = Permission::view) {
+  return [&identity, needed](const std::string& camera) { return identity.may(needed, camera); };
+}
+
 // "wall" of "node wall", and of "node wall 2".
 std::string name_in(const std::string& id) {
   const std::size_t begin = id.find(' ') + 1;
@@ -18,12 +25,10 @@ std::string name_in(const std::string& id) {
 }
 
 // A camera's frames go to mosaics, too.
-void hide_mosaics(json& camera, const std::string& name, const Identity& identity) {
+void hide_mosaics(json& camera, const std::string& name, const Sees& sees) {
   const auto graph = camera.find("graph");
   if (graph == camera.end() || !graph->is_object()) return;
-  const auto is_hidden = [&](const std::string& other) {
-    return other != name && !identity.may(Permission::view, other);
-  };
+  const auto is_hidden = [&](const std::string& other) { return other != name && !sees(other); };
   const auto leave_out = [](json& list, const auto& hidden) {
     json kept = json::array();
     for (json& each : list) {
@@ -43,50 +48,55 @@ void hide_mosaics(json& camera, const std::string& name, const Identity& identit
 }
 
 // Of GPUs that are gone: which cameras run elsewhere.
-void hide_displaced(json& status, const Identity& identity) {
+void hide_displaced(json& status, const Sees& sees) {
   const auto gpus = status.find("lost_gpus");
   if (gpus == status.end() || !gpus->is_array()) return;
   for (json& gpu : *gpus) {
     json seen = json::array();
     for (const json& camera : gpu.at("cameras")) {
-      if (identity.may(Permission::view, camera.get<std::string>())) seen.push_back(camera);
+      if (sees(camera.get<std::string>())) seen.push_back(camera);
     }
     gpu["cameras"] = std::move(seen);
   }
 }
 
 // Of a cluster's cameras, wherever they run.
-void hide_elsewhere(json& cluster, const Identity& identity) {
+void hide_elsewhere(json& cluster, const Sees& sees) {
   json seen = json::object();
   for (auto& [name, camera] : cluster.at("cameras").items()) {
-    if (identity.may(Permission::view, name)) seen[name] = std::move(camera);
+    if (sees(name)) seen[name] = std::move(camera);
   }
   cluster["cameras"] = std::move(seen);
   json links = json::array();
   for (json& link : cluster.at("links")) {
-    const bool sees = identity.may(Permission::view, link.at("mosaic").get<std::string>()) &&
-                      identity.may(Permission::view, link.at("camera").get<std::string>());
-    if (sees) links.push_back(std::move(link));
+    const bool sees_both = sees(link.at("mosaic").get<std::string>()) && sees(link.at("camera").get<std::string>());
+    if (sees_both) links.push_back(std::move(link));
   }
   cluster["links"] = std::move(links);
 }
 
-bool sees_all(const json& cameras, const Identity& identity) {
+bool sees_all(const json& cameras, const Sees& sees) {
   const auto all = cameras.items();
-  return std::all_of(all.begin(), all.end(),
-                     [&](const auto& camera) { return identity.may(Permission::view, camera.key()); });
+  return std::all_of(all.begin(), all.end(), [&](const auto& camera) { return sees(camera.key()); });
 }
 
-json seen_of(const json& cameras, const Identity& identity) {
+json seen_of(const json& cameras, const Sees& sees) {
   json seen = json::object();
   for (const auto& [name, camera] : cameras.items()) {
-    if (!identity.may(Permission::view, name)) continue;
-    hide_mosaics(seen[name] = camera, name, identity);
+    if (sees(name)) hide_mosaics(seen[name] = camera, name, sees);
   }
   return seen;
 }
 
 }  // namespace
+
+json seen_by(const Identity& identity, json status, Permission needed) {
+  const Sees sees = sight_of(identity, needed);
+  status["cameras"] = seen_of(status.value("cameras", json::object()), sees);
+  hide_displaced(status, sees);
+  if (status.contains("cluster")) hide_elsewhere(status["cluster"], sees);
+  return status;
+}
 
 // Without the mutex: it may take its time.
 std::shared_ptr<const json> ShownStatus::newest() const {
@@ -125,26 +135,24 @@ std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity
   Shown& shown = shown_to(identity, std::move(now));
   const json& cameras = shown.status->at("cameras");
   const auto cluster = shown.status->find("cluster");
-  const bool sees_cluster = cluster == shown.status->end() || sees_all(cluster->at("cameras"), identity);
-  if (sees_cluster && sees_all(cameras, identity)) {
+  const bool sees_cluster = cluster == shown.status->end() || sees_all(cluster->at("cameras"), sight_of(identity));
+  if (sees_cluster && sees_all(cameras, sight_of(identity))) {
     if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
     return shown.text;
   }
-  json seen = *shown.status;
-  seen["cameras"] = seen_of(cameras, identity);
-  hide_displaced(seen, identity);
-  if (seen.contains("cluster")) hide_elsewhere(seen["cluster"], identity);
-  return std::make_shared<std::string>(json_text(seen));
+  return std::make_shared<std::string>(json_text(seen_by(identity, *shown.status, Permission::view)));
 }
 
-json ShownStatus::cameras_of(const Identity& identity) { return seen_of(of(identity)->at("cameras"), identity); }
+json ShownStatus::cameras_of(const Identity& identity) {
+  return seen_of(of(identity)->at("cameras"), sight_of(identity));
+}
 
 std::optional<json> ShownStatus::camera_of(const Identity& identity, const std::string& name) {
   const auto newest = of(identity);
   const auto found = newest->at("cameras").find(name);
   if (found == newest->at("cameras").end() || !identity.may(Permission::view, name)) return std::nullopt;
   json camera = *found;
-  hide_mosaics(camera, name, identity);
+  hide_mosaics(camera, name, sight_of(identity));
   return camera;
 }
 
@@ -153,7 +161,7 @@ std::optional<json> ShownStatus::cluster_of(const Identity& identity) {
   const auto found = newest->find("cluster");
   if (found == newest->end()) return std::nullopt;
   json cluster = *found;
-  hide_elsewhere(cluster, identity);
+  hide_elsewhere(cluster, sight_of(identity));
   return cluster;
 }
 

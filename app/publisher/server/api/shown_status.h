@@ -15,6 +15,10 @@
 
 namespace campipe {
 
+// What a user may see of `status`, which has been cleaned for such users: cameras for which `needed` is given, and
+// nothing that names others. Every answer that is made of a status is made of this.
+nlohmann::json seen_by(const Identity& identity, nlohmann::json status, Permission needed);
+
 class ShownStatus {
  public:
   // What `newest` returns is shown: the rig's status, or that of a whole cluster; `newest` may wait a second for that.

@@ -68,7 +68,7 @@ export async function logout() {
   session = loggedOut;
 }
 
-// Whether the page should offer something: `permission` is "view", "record" or "administer", of a camera, or of the rig
+// Whether the page should offer something: `permission` is "metrics", "view", "record" or "administer", of a camera, or of the rig
 // as a whole. The server decides.
 export function may(permission, camera) {
   if (!session.permissions.includes(permission)) return false;
