@@ -325,7 +325,32 @@ TEST(RecordIndex, AClockThatJumpsMakesNothingOlderForADay) {
   EXPECT_THAT(ages_of({years + 20, years, 3, 1}), testing::ElementsAre(23, 3, 3, 1)) << "and since";
   EXPECT_THAT(ages_of({years, 30, 10}), testing::ElementsAre(years, 30, 10)) << "it goes on like that";
   EXPECT_THAT(ages_of({90, 70, 50, 30, 20}), testing::ElementsAre(90, 70, 50, 30, 20)) << "nights";
-  EXPECT_THAT(ages_of({400, 300, 200, 2}), testing::ElementsAre(202, 102, 2, 2)) << "days off";
+  EXPECT_THAT(ages_of({400, 376, 370, 200, 2}), testing::ElementsAre(32, 8, 2, 2, 2)) << "days off, or two jumps";
+}
+
+// By the machine's own time since its start, whatever its clock showed, also over the rig's restarts.
+TEST(RecordIndex, AgesFollowTheTimeThatHasPassedSinceTheMachineStarted) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "dock.index.jsonl";
+  const auto line_of = [](const std::string& name, std::int64_t days_ago, const std::string& boot, std::int64_t up) {
+    const std::string line = end_of(name, utc_text(utc_now_ns() - days_ago * 24 * 3600 * second));
+    return line.substr(0, line.rfind('}')) + R"(,"boot":")" + boot + R"(","up_s":)" +
+           std::to_string(static_cast<double>(up) / 1e9) + "}\n";
+  };
+  for (const char* name : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"}) std::ofstream(folder.path() / name) << "12345";
+  const std::int64_t minute = 60 * second;
+  // Two jumps of 40 days at the start before this one, and two more since.
+  std::ofstream(path) << line_of("a.mp4", 160, "before", minute) << line_of("b.mp4", 120, "before", 2 * minute)
+                      << line_of("c.mp4", 80, this_boot(), now_ns() - 2 * minute)
+                      << line_of("d.mp4", 40, this_boot(), now_ns() - minute);
+  RecordIndex index(path);
+  const auto files = index.files();
+  ASSERT_EQ(files.size(), 4U);
+  std::vector<std::int64_t> minutes;
+  for (const RecordedFile& file : files) minutes.push_back((utc_now_ns() - file.written) / minute);
+  EXPECT_EQ(minutes[2], 2);
+  EXPECT_EQ(minutes[3], 1);
+  for (const int before : {0, 1}) EXPECT_LT(minutes[static_cast<std::size_t>(before)], 24 * 60) << before;
 }
 
 // A box without a battery for its clock begins in 1970, until it has asked the network.

@@ -70,6 +70,22 @@ json end_line(const std::string& name, const Closed& file, std::int64_t duration
           {"written", utc_text(file.time.written)}};
 }
 
+void add_up_time(json& line, const UpTime& up) {
+  if (up.boot.empty()) return;
+  line["boot"] = up.boot;
+  line["up_s"] = seconds_of(up.ns);
+}
+
+std::optional<UpTime> up_time_in(const json& line) {
+  const auto boot = line.find("boot");
+  const auto up = line.find("up_s");
+  if (boot == line.end() || up == line.end() || !boot->is_string() || !up->is_number()) return std::nullopt;
+  const double seconds = up->get<double>();
+  constexpr double a_century = 3.2e9;
+  if (!(seconds >= 0 && seconds < a_century)) return std::nullopt;
+  return UpTime{boot->get<std::string>(), std::llround(seconds * 1e9)};
+}
+
 const char* clock_of(const RecordIndex::Begin& file) { return file.camera_clock ? "camera" : "arrival"; }
 
 json begin_line(const std::string& name, const RecordIndex::Begin& file) {
@@ -212,7 +228,7 @@ void RecordIndex::read(const std::string& text) {
     const std::int64_t end = time_of(line, "end");
     const std::int64_t written = time_of(line, "written");
     if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
-    files_[file] = {lines_, time_of(line, "start"), end, {written}, line["bytes"]};
+    files_[file] = {lines_, time_of(line, "start"), end, {written, up_time_in(line)}, line["bytes"]};
   } else {
     files_.erase(file);
   }
@@ -274,10 +290,12 @@ void RecordIndex::end(const End& end) {
   failpoint("index.ending");
   const Begin file = *std::exchange(open_, std::nullopt);
   const std::string name = name_of(file.file);
-  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), {utc_now_ns(), now_ns()}, end.bytes};
+  const UpTime up{this_boot(), now_ns()};
+  const Closed closed{next_order_++, file.start, std::max(end.utc, file.start), {utc_now_ns(), up}, end.bytes};
   files_[name] = closed;
   json line = end_line(name, closed, end.duration, end.reason, clock_of(file));
   line["packets"] = end.packets;
+  add_up_time(line, up);
   append(line);
 }
 

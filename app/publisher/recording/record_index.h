@@ -4,13 +4,13 @@
 // Each line is one event of one file, named relative to the index's folder:
 //   {"event": "begin", "file": …, "start": UTC, "clock": "camera" or "arrival"}
 //   {"event": "end", "file": …, "start": …, "end": …, "duration_s": …, "bytes": …, "packets": …, "reason": …,
-//    "clock": …, "written": UTC}
+//    "clock": …, "written": UTC, "boot": ID, "up_s": …}
 //   {"event": "deleted", "file": …, "time": …, "reason": "age", "size", "space", "missing" or "empty"}
-// Start and end are those of the frames, by the clock that "clock" names; "written" is this machine's. A reason is
-// "segment", "stream changed", "motion over", "stopped", "error", or "interrupted": a killed process left it open, and
-// this was found when the index was read next (then without "packets"). "empty": nothing came into it, which may be
-// found then, too. When most
-// lines are of deleted files, the index is replaced by one without them.
+// Start and end are those of the frames, by the clock that "clock" names; "written" is this machine's, "up_s" seconds
+// after its start "boot". A reason is "segment", "stream changed", "motion over", "stopped", "error", or "interrupted":
+// a killed process left it open, and this was found when the index was read next (then without "packets", "boot" and
+// "up_s"). "empty": nothing came into it, which may be found then, too. When most lines are of deleted files, the index
+// is replaced by one without them.
 //
 // Other accounts may write into the folder (see core/files_below.h): an index that is no regular file is neither read
 // nor written, lines that are too long are left out, and what is more than a recording can have had does not count.
