@@ -40,8 +40,9 @@ void FrameProducer::begin(const SourceStream& stream) {
   beginning_.begin();
   sets_.lock_anew();
   decoder_.open(stream);
-  // A GPU's decoder shows what it guesses.
-  await_key_ = !camera_.start.decode || (camera_.start.live && on_hardware());
+  // A GPU's decoder shows what it guesses; so does FFmpeg's of H.265, where frames refer to some that never came.
+  const bool guesses = on_hardware() || (stream.codec != nullptr && stream.codec->codec_id == AV_CODEC_ID_HEVC);
+  await_key_ = !camera_.start.decode || (camera_.start.live && guesses);
   if (rings_.suits(stream) && was_on_hardware == on_hardware()) return decoder_->write_to(rings_.current());
   replace_ring();
 }

@@ -51,15 +51,20 @@ class GroupClock {
     return clock_.offset();
   }
 
-  // A packet of a live member, which its frame is of `media_time` by. Returns the group's offset: the present is that
-  // more than the monotonic time.
+  // A packet of a live member, which its frame is of `media_time` by. `arrival`: less what it was held up by. Returns
+  // the group's offset: the present is that more than the monotonic time. Where no member has been of the present for
+  // seconds, it was none.
   std::int64_t follow(std::int64_t media_time, CaptureClock by, std::int64_t arrival) {
     const std::lock_guard lock(mutex_);
     if (!begun_) measure(utc_now_ns() - now_ns(), CaptureClock::arrival, arrival);
     const std::int64_t offset = clock_.offset();
-    if (by == CaptureClock::camera && off(media_time, arrival, offset) == 0)
-      measure(media_time - arrival, CaptureClock::camera, arrival);
-    return offset;
+    const bool is_near = off(media_time, arrival, offset) == 0;
+    if (is_near || !near_at_) near_at_ = std::max(near_at_.value_or(arrival), arrival);
+    if (by != CaptureClock::camera) return offset;
+    const bool is_none = arrival - *near_at_ > longest_without;
+    if (is_none) clock_ = {};
+    if (is_near || is_none) measure(media_time - arrival, CaptureClock::camera, arrival);
+    return is_none ? clock_.offset() : offset;
   }
   // By how much a time is off the present. 0: it is of the present.
   [[nodiscard]] std::int64_t off(std::int64_t media_time, std::int64_t arrival, std::int64_t offset) const {
@@ -116,6 +121,7 @@ class GroupClock {
   static constexpr std::int64_t second = 1'000'000'000;
   static constexpr double most_ahead = 60;  // sets
   static constexpr std::int64_t most_sets_ahead = 128;
+  static constexpr std::int64_t longest_without = 5 * second;  // a member of the present
   static constexpr auto recently = std::chrono::seconds(1);
   static constexpr auto away = std::chrono::seconds(10);  // its process is restarted, or has no CPU
   static constexpr auto begin_together = std::chrono::seconds(2);
@@ -149,6 +155,7 @@ class GroupClock {
   const std::chrono::nanoseconds jitter_;
   std::mutex mutex_;
   bool begun_ = false;
+  std::optional<std::int64_t> near_at_;  // arrival of the newest packet of the present
   MediaClock clock_;
   std::map<CameraId, Seen> newest_;         // sets of files
   std::optional<Clock::time_point> began_;  // their first frame

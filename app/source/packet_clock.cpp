@@ -147,7 +147,9 @@ void PacketClock::measure_media_clock(const AVPacket& packet, PacketNote& note) 
   media_.measure(offset, note.capture_clock, clock_.map(*decoded));
   camera_.source.health.media_offset = media_.offset();
   if (camera_.group) {
-    group_offset_ = camera_.group->follow(clock_.map(shown) + media_.offset(), note.capture_clock, arrival_);
+    // What was read late, such as what lay in the analysis of the stream, shows no other present.
+    const std::int64_t due = arrival_ - std::max<std::int64_t>(clock_.lag(), 0);
+    group_offset_ = camera_.group->follow(clock_.map(shown) + media_.offset(), note.capture_clock, due);
     note.group_offset = group_offset_;
   }
 }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/frame_age.h"
 #include "core/log.h"
+#include "core/media_limits.h"
 #include "ipc/drop_causes.h"
 #include "ipc/rig_page.h"
 #include "ipc/ring_checks.h"
@@ -15,6 +18,7 @@
 #include "stages/decoders/frame_format.h"
 #include "stages/sinks/stream_headers.h"
 #include "stages/sources/accepted_media.h"
+#include "stages/sources/source.h"
 
 namespace campipe {
 namespace {
@@ -35,6 +39,12 @@ std::vector<std::uint8_t> extradata_of(const AVCodecParameters& codec) {
   return {codec.extradata, codec.extradata + codec.extradata_size};
 }
 
+// Else the supervisor would take this process, which has all cameras, for one that is out of its mind.
+void require_header_fits(const std::vector<std::uint8_t>& header, const std::string& whose) {
+  const auto problem = refused_codec_header(std::ssize(header));
+  if (problem) throw SourceError(SourceError::Kind::unsupported, whose + " " + *problem);
+}
+
 void record_latency(CopyBlock& block, const FrameTimes& times) {
   const auto transit = transit_of(times);
   if (transit) block.transit.record(*transit);
@@ -49,6 +59,7 @@ StreamParameters video_of(const SourceStream& stream) {
   parameters.format = expected_format(codec, PixelFormat::i420);
   parameters.frame_rate = stream.frame_rate;
   if (tells_headers(codec)) parameters.extradata = extradata_of(codec);  // else the first key frame does
+  require_header_fits(parameters.extradata, "its video");
   parameters.rotation = stream.rotation;
   return parameters;
 }
@@ -115,7 +126,6 @@ void PacketCopies::begin(const SourceStream& stream) {
 void PacketCopies::begin_video(const SourceStream& stream) {
   if (video_.empty()) return;
   StreamParameters parameters = video_of(stream);
-  // Else the supervisor would take this process for one that is out of its mind.
   if (!is_possible(parameters.format, false)) throw Error("the source describes its frames as none can be");
   if (video_parameters_ != parameters) {
     video_parameters_ = std::move(parameters);
@@ -130,7 +140,10 @@ void PacketCopies::begin_video(const SourceStream& stream) {
 
 void PacketCopies::begin_audio(const SourceStream& stream) {
   heard_.now.reset();
-  if (!audio_.empty() && stream.audio != nullptr) set_audio(audio_of(*stream.audio));
+  if (audio_.empty() || stream.audio == nullptr) return;
+  const AudioParameters audio = audio_of(*stream.audio);
+  require_header_fits(audio.extradata, "its sound");  // where it is known before, there is no sound
+  set_audio(audio);
 }
 
 void PacketCopies::set_audio(const AudioParameters& parameters) {

@@ -33,7 +33,12 @@ constexpr std::int64_t floor_leak = 200;  // of the time
 constexpr double slow_between_jumps = 0.3;
 constexpr std::int64_t seen_between_jumps = 900 * ms;
 constexpr std::size_t packets_between_jumps = 8;
-constexpr std::size_t most_shown = 32;  // twice of what a codec may keep back
+constexpr std::int64_t not_late = 300 * ms;
+constexpr std::int64_t soon = 250 * ms;
+constexpr std::int64_t ahead_of_all = 150 * ms;
+constexpr std::int64_t closer = 100;       // packets lie together, where a network is made up for;
+constexpr std::int64_t least_made_up = 4;  // it makes up for that part of the time at least
+constexpr std::size_t most_shown = 32;     // twice of what a codec may keep back
 constexpr std::int64_t latest = std::int64_t{1} << 61;
 
 // Of which spans a rate may be seen at the beginning of a connection, by how much the lag grows in that time.
@@ -61,7 +66,10 @@ std::int64_t rounded(double time) {
 TrackClock::TrackClock(bool by_arrival) : trust_(by_arrival ? Trust::none : Trust::right) {}
 
 std::int64_t TrackClock::map(std::int64_t source) const {
-  if (trust_ == Trust::right) return std::clamp(source + (to_ - from_), -latest, latest);
+  if (trust_ == Trust::right) {
+    const std::int64_t own = std::clamp(source + (to_ - from_), -latest, latest);
+    return returning_ ? std::max(own, returning_->at + (source - returning_->from) / closer) : own;
+  }
   return rounded(static_cast<double>(to_) + passed(from_, source) * stretch_);
 }
 
@@ -91,6 +99,11 @@ bool TrackClock::observe(const Sample& sample) {
     look_for_jump(sample);
   }
   packets_.add(sample.source, sample.arrival, sample.waited);
+  if (trust_ == Trust::right) {
+    own_offset_ = to_ - from_;
+    own_shortest_ = std::min(own_shortest_, sample.arrival - sample.source);
+  }
+  if (returning_) look_for_return(sample);
   if (trust_ == Trust::none && newest_) {
     to_ = std::min(std::max(sample.arrival + arrival_at_, newest_at_ + smallest_step), latest);
     from_ = sample.source;
@@ -124,13 +137,51 @@ bool TrackClock::jumps_ahead(const Sample& sample) const {
   return seen.straight && seen.span > seen_between_jumps && 1 - seen.rate > slow_between_jumps;
 }
 
+// A clock that runs slow is late by ever more. Packets that lie ahead of all before them, though the clock has not
+// jumped, had been held up.
+bool TrackClock::was_the_network(const Sample& sample) const {
+  if (trust_ != Trust::rate || rate_ >= 1 || settled_.before == none || own_shortest_ == none) return false;
+  return sample.arrival - map(sample.source) < settled_.before - ahead_of_all;
+}
+
+void TrackClock::take_back(const Sample& sample) {
+  returning_ = {sample.source, newest_at_ + smallest_step, sample.arrival,
+                sample.arrival - sample.source - own_shortest_};
+  trust_ = Trust::right;
+  rate_ = stretch_ = 1;
+  from_ = sample.source;
+  to_ = sample.source + own_offset_;
+  proven_ = false;
+  packets_.clear();
+  floor_ = {none, none, sample.arrival};
+}
+
+// It is over, or what it was begun for is not so: packets are as late as they were.
+void TrackClock::look_for_return(const Sample& sample) {
+  const std::int64_t passed_since = sample.arrival - returning_->arrival;
+  const std::int64_t late = sample.arrival - sample.source - own_shortest_;
+  if (map(sample.source) == sample.source + own_offset_) {
+    returning_.reset();
+  } else if (passed_since > second && late > std::max(returning_->late - passed_since / least_made_up, not_late)) {
+    to_ = map(sample.source);
+    from_ = sample.source;
+    own_shortest_ = none;
+    returning_.reset();
+  }
+}
+
 void TrackClock::look_for_jump(const Sample& sample) {
   const std::int64_t moved = sample.source - newest_->source;
   const std::int64_t went_by = sample.arrival - newest_->arrival;
-  if (!jumps_ahead(sample) && moved > -jump) return;
+  if (!jumps_ahead(sample) && moved > -jump) {
+    if (was_the_network(sample)) take_back(sample);
+    return;
+  }
+  returning_.reset();
+  own_shortest_ = none;
   packets_.clear();
   shown_.clear();
-  floor_ = {none, none, sample.arrival};
+  floor_ = settled_ = {none, none, sample.arrival};
   if (trust_ == Trust::rate) {
     to_ = std::min(newest_at_ + std::max(went_by, smallest_step), latest);
     from_ = sample.source;
@@ -205,16 +256,20 @@ void TrackClock::believe_again(const Sample& sample) {
 void TrackClock::stretch(double rate, std::int64_t behind) {
   const bool right = std::abs(rate - 1) < (trust_ == Trust::right ? least_off : as_said);
   proven_ = proven_ && !right;
+  const bool was_stretched = trust_ == Trust::rate && settled_.before != none;
+  returning_.reset();
   to_ = std::min(newest_at_ + behind, latest);
   from_ = newest_->source;
   rate_ = right ? 1 : rate;
   stretch_ = 1 / rate_;
   trust_ = right ? Trust::right : Trust::rate;
   newest_at_ = to_;
+  settled_ = {was_stretched ? std::min(settled_.before, settled_.now) - behind : none, none, newest_->arrival};
   if (!proven_) floor_ = {none, none, newest_->arrival};
 }
 
 void TrackClock::distrust(Why why, double rate, std::int64_t behind) {
+  returning_.reset();
   why_ = why;
   rate_ = rate;
   to_ = std::min(newest_at_ + behind, latest);
@@ -228,6 +283,9 @@ void TrackClock::distrust(Why why, double rate, std::int64_t behind) {
 }
 
 void TrackClock::follow_floor(std::int64_t lag, std::int64_t arrival) {
+  settled_.now = std::min(settled_.now, lag);
+  if (arrival - settled_.since >= (settled_.before == none ? soon : second))
+    settled_ = {std::min(settled_.before, settled_.now), none, arrival};
   floor_.now = std::min(floor_.now, lag);
   const std::int64_t length = arrival - floor_.since;
   if (length < ClockRate::longest_span) return;

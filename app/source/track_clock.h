@@ -57,6 +57,9 @@ class TrackClock {
   static constexpr std::int64_t none = INT64_MAX;
 
   [[nodiscard]] bool jumps_ahead(const Sample& sample) const;
+  [[nodiscard]] bool was_the_network(const Sample& sample) const;
+  void take_back(const Sample& sample);
+  void look_for_return(const Sample& sample);
   void look_for_jump(const Sample& sample);
   void judge(const Sample& sample);
   [[nodiscard]] bool is_off(const ClockRate::Estimate& seen, const Sample& sample) const;
@@ -88,6 +91,18 @@ class TrackClock {
     std::int64_t since = 0;
   };
   Floor floor_;
+  Floor settled_;  // likewise since the clock is stretched; `before`: of what came more than a moment ago
+  // Where a slow network was taken for a slow clock, and what it held up comes now: until the clock's own times have
+  // come to where the packets lie, these lie close together.
+  struct Return {
+    std::int64_t from = 0;  // timestamp of the first one, and where it lies
+    std::int64_t at = 0;
+    std::int64_t arrival = 0;
+    std::int64_t late = 0;  // it was, by its own time
+  };
+  std::optional<Return> returning_;
+  std::int64_t own_offset_ = 0;                               // of the mapping, when the clock was trusted last
+  std::int64_t own_shortest_ = none;                          // the shortest lag then, by the clock's own times
   std::vector<std::pair<std::int64_t, std::int64_t>> shown_;  // timestamps and where they lie, in order
 };
 

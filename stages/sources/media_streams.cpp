@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "core/log.h"
+#include "core/media_limits.h"
 #include "core/orientation.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/source_config.h"
@@ -74,6 +75,10 @@ int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, 
   if (best < 0) return -1;
   const AVCodecParameters& codec = *input.streams[best]->codecpar;
   if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) return -1;
+  if (const auto problem = refused_codec_header(codec.extradata_size)) {
+    remark = "the sound of '" + name + "' " + *problem + "; it goes on without sound";
+    return -1;
+  }
   if (is_accepted_audio(codec.codec_id)) return best;
   remark = "'" + name + "' has sound of the codec '" + avcodec_get_name(codec.codec_id) +
            "', which campipe does not take; it goes on without sound";
@@ -106,7 +111,7 @@ bool hides_references(const AVStream& stream) {
 bool is_of(const AVStream& stream, AVMediaType type) {
   const bool cover = (stream.disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
   const AVCodecParameters& codec = *stream.codecpar;
-  if (codec.codec_type != type || cover) return false;
+  if (codec.codec_type != type || cover || refused_codec_header(codec.extradata_size)) return false;
   const auto& accepted = type == AVMEDIA_TYPE_VIDEO ? accepted_video() : accepted_audio();
   return std::ranges::find(accepted, codec.codec_id) != accepted.end();
 }

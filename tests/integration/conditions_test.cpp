@@ -68,7 +68,7 @@ TEST_F(Conditions, ADiskThatIsNotThereYet) {
   ASSERT_TRUE(rig.wait_for_growth("gate.mp4", 1000)) << rig.log();
   EXPECT_THAT(rig.log(), HasSubstr("not now: rig.yaml:6:"));
   ASSERT_TRUE(eventually([&] { return is_paused("dock"); })) << rig.log();
-  EXPECT_THAT(status_of("dock").at("recording_paused").get<std::string>(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(status_of("dock").at("recording_paused").get<std::string>(), HasSubstr("cannot make the folder"));
   // A change is refused only for what it changes.
   EXPECT_EQ(
       put(rig, "other", R"({"source": "test://pattern?width=160&height=120&rate=10", "record": {"path": "other.mp4"}})")

@@ -1,10 +1,16 @@
 // Cameras that are odd, in a whole rig: one that refuses its sound, and one that has nothing but a picture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+#include <vector>
 
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/coded_units.h"
 #include "tests/unit/peers.h"
+#include "tests/unit/rtp_camera.h"
 #include "tests/unit/rtsp_camera.h"
 
 namespace campipe::test {
@@ -43,6 +49,59 @@ TEST(OddCameras, ARefusedSoundIsToldOnceAndTheVideoIsRecorded) {
   const auto recorded = rig.camera("dock").at("frames").at("recorded").get<std::size_t>();
   EXPECT_GE(recorded, 50U) << rig.log();
   EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), recorded) << rig.log();
+}
+
+// They go in messages between processes, and would be taken for those of a process that is out of its mind.
+TEST(OddCameras, LargeParameterSetsCostNobodyElseAFrame) {
+  const RtpCamera fat({video_media("H264")}, [](RtpLine& line) {
+    const std::vector<CodedUnit> units = coded_units({.count = 60, .gop = 10});
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
+      for (std::size_t k = 0; k < payloads.size(); ++k) {
+        const int type = payloads[k].front() & 31;
+        if (type == 7 || type == 8) payloads[k] += std::string(25'000, '\x55');
+        if (!line.packet(0, payloads[k], static_cast<std::uint32_t>(i * 9000), k + 1 == payloads.size())) return;
+      }
+    }
+    line.wait_for_end();
+  });
+  RigRun rig("http_address: off\nrtsp_address: off\ncameras:\n  fat: {source: \"" + fat.url() +
+             "\", rtsp_transport: tcp, retry_interval: 100ms, retry_max: 100ms, encode: {codec: copy}, record: {path: "
+             "fat.mp4}}\n"
+             "  good: {source: \"test://pattern?width=160&height=120&rate=25\", record: {path: good.mp4}}\n");
+  EXPECT_TRUE(eventually([&] { return count(rig.log(), "has a codec header (parameter sets) of 5") >= 1; }))
+      << rig.log();
+  EXPECT_TRUE(rig.wait_for_growth("good.mp4", rig.size("good.mp4") + 20'000)) << rig.log();
+  rig.signal(SIGTERM);
+  rig.wait();
+  EXPECT_EQ(rig.report().at("source_restarts"), 0) << rig.log();
+  EXPECT_EQ(check_pattern_recording(read_video(rig.file("good.mp4")), true), "") << rig.log();
+  EXPECT_EQ(count(rig.log(), "is ended"), 0) << rig.log();
+}
+
+// A camera that others watch already is joined in the midst of a group of pictures: what FFmpeg would make up for
+// frames that never came is none of its frames.
+TEST(OddCameras, FramesOfH265BeginWithAKeyFrame) {
+  for (const std::string encoder : {"libx265", "libx264"}) {
+    SCOPED_TRACE(encoder);
+    const RtpCamera camera({video_media(rtp_name(encoder))}, [&encoder](RtpLine& line) {
+      const std::vector<CodedUnit> units = coded_units({.encoder = encoder, .count = 60, .gop = 20});
+      for (std::size_t i = 5; i < units.size(); ++i) {
+        const std::vector<std::string> payloads = rtp_payloads(encoder, units[i].data);
+        for (std::size_t k = 0; k < payloads.size(); ++k) {
+          if (!line.packet(0, payloads[k], static_cast<std::uint32_t>(i * 9000), k + 1 == payloads.size())) return;
+        }
+      }
+      line.wait_for_end();
+    });
+    RigRun rig("http_address: off\nrtsp_address: off\ncameras:\n  dock: {source: \"" + camera.url() +
+               "\", rtsp_transport: tcp, encode: {codec: h264}, record: {path: dock.mp4}}\n");
+    EXPECT_TRUE(eventually([&] { return rig.size("dock.mp4") > 1000; })) << rig.log();
+    rig.signal(SIGTERM);
+    EXPECT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(rig.camera("dock").at("frames").at("recorded"), 40) << rig.log();
+    EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), 40U);
+  }
 }
 
 TEST(OddCameras, APictureIsFetchedAgainAndAgain) {

@@ -344,6 +344,18 @@ TEST(GroupClock, IsNotMovedByAClockThatIsSet) {
   EXPECT_EQ(clock.off(utc + 2 * second, 2 * second, after), 0);
 }
 
+// A wrong present is not kept for good: nobody is of it.
+TEST(GroupClock, IsTakenAnewWhereNoMemberIsOfIt) {
+  GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
+  const auto time = [](std::int64_t at) { return utc + 2 * second + at; };  // of both cameras
+  clock.utc_offset(utc, 0);
+  for (std::int64_t at = second / 10; at < 5 * second; at += second / 10)
+    EXPECT_NE(clock.off(time(at), at, clock.follow(time(at), CaptureClock::camera, at)), 0) << at;
+  const std::int64_t at = 6 * second;
+  EXPECT_EQ(clock.off(time(at), at, clock.follow(time(at), CaptureClock::camera, at)), 0);
+  EXPECT_EQ(clock.off(time(at), at, clock.follow(time(at), CaptureClock::camera, at)), 0);
+}
+
 TEST(GroupClock, GoesByTheCamerasClocksWhereTheySendThem) {
   GroupClock clock({"g", rate, 10ms, 200ms, OnMissing::repeat});
   clock.utc_offset(utc, 0);

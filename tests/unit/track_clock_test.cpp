@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -33,6 +34,12 @@ class Camera {
   void stall(std::int64_t time) {
     const std::int64_t until = now_ + time;
     for (; now_ < until; now_ += step_) send(until);
+  }
+  // So much of the time comes through; the rest waits, and comes when this is over.
+  void run_slowly(std::int64_t time, double part) {
+    const std::int64_t begin = now_;
+    for (const std::int64_t until = now_ + time; now_ < until; now_ += step_)
+      send(std::min(begin + static_cast<std::int64_t>(static_cast<double>(now_ - begin) / part), until));
   }
   void set_clock(std::int64_t by) { clock_ += static_cast<double>(by); }
 
@@ -208,6 +215,32 @@ TEST(TrackClock, ASlowNetworkIsNoSlowClock) {
 }
 
 // What waits to be read grows as the lag of a slow clock does, and is read as that of a fast one.
+// What it holds up comes at once when it is quick again: then all lies where it did before.
+TEST(TrackClock, ASlowNetworkThatCatchesUpIsTakenBack) {
+  struct Slow {
+    double part;
+    int seconds;
+    int before;
+  };
+  for (const auto& [part, seconds, before] :
+       {Slow{0.3, 4, 5}, Slow{0.6, 6, 5}, Slow{0.7, 8, 15}, Slow{0.8, 10, 5}, Slow{0.9, 14, 5}, Slow{0.5, 20, 30}}) {
+    for (const double frames : {10.0, 25.0}) {
+      SCOPED_TRACE(std::to_string(part) + " for " + std::to_string(seconds) + " s, " + std::to_string(frames));
+      Camera camera(frames);
+      camera.run(before * second);
+      camera.run_slowly(seconds * second, part);
+      camera.run(20 * second);
+      const auto at = [&](std::int64_t taken) {
+        const auto frame = std::ranges::lower_bound(camera.frames, Camera::first + taken, {}, &Camera::Frame::taken);
+        return frame->at - frame->taken;
+      };
+      EXPECT_NEAR(static_cast<double>(at((before + seconds + 2) * second) - at(second)), 0, 200.0 * ms);
+      EXPECT_EQ(camera.track.trust(), Trust::right);
+      EXPECT_TRUE(std::ranges::is_sorted(camera.frames, std::less_equal(), &Camera::Frame::corrected));
+    }
+  }
+}
+
 TEST(TrackClock, AMachineThatIsTooSlowSeesNoClock) {
   TrackClock clock(false);
   std::int64_t arrival = 0;

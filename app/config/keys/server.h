@@ -26,9 +26,9 @@ void describe_keys(Keys& keys, Of<UserConfig>) {
             .range = "8 to 128 ASCII characters, without spaces, `:` and `\"`",
             .fallback = "none"});
   keys.key("may", &U::may,
-           {.meaning = "`view`: watch, and see how the rig does. `record`: also recordings, and starting and stopping "
-                       "them. `administer`: also enable and disable, and, as a user of all cameras, add, change and "
-                       "remove cameras and reload"});
+           {.meaning = "`metrics`: see how the rig does, in numbers (`/metrics`), and no picture. `view`: also watch. "
+                       "`record`: also recordings, and starting and stopping them. `administer`: also enable and "
+                       "disable, and, as a user of all cameras, add, change and remove cameras and reload"});
   keys.key("cameras", &U::cameras,
            ParsedKey{read_user_cameras, "list", R"({"type": "array", "minItems": 1, "items": {"type": "string"}})"},
            {.meaning = "those that the user may see; the others do not exist for this user",

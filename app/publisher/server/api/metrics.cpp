@@ -63,7 +63,7 @@ std::vector<StreamMetrics> Metrics::streams(const Identity& identity) const {
 
 HttpAnswer Metrics::metrics(const Identity& identity) {
   // The same labels for every user.
-  MetricsInput input{seen_by(identity, status_for_viewers(without_secrets(*rig_.status())), Permission::metrics),
+  MetricsInput input{status_for_viewers(without_secrets(seen_by(identity, *rig_.status(), Permission::metrics))),
                      nlohmann::json::array(), streams(identity), gpus_.read()};
   for (auto& viewer : viewers_()) {
     if (may_measure(identity, viewer.value("camera", ""))) input.viewers.push_back(std::move(viewer));

@@ -15,8 +15,8 @@
 
 namespace campipe {
 
-// What a user may see of `status`, which has been cleaned for such users: cameras for which `needed` is given, and
-// nothing that names others. Every answer that is made of a status is made of this.
+// What a user may see of `status`: cameras for which `needed` is given, and nothing that names others. Every answer
+// that is made of a status is made of this.
 nlohmann::json seen_by(const Identity& identity, nlohmann::json status, Permission needed);
 
 class ShownStatus {
