@@ -1,6 +1,7 @@
 #include "stages/sources/access_units.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <span>
 #include <utility>
@@ -17,6 +18,30 @@ constexpr std::int64_t most_corrected = 1;
 
 std::span<const std::uint8_t> data_of(const AVPacket& packet) {
   return {packet.data, static_cast<std::size_t>(packet.size)};
+}
+
+constexpr std::array<std::uint8_t, 4> start_code{0, 0, 0, 1};
+
+bool begins_with_two_start_codes(std::span<const std::uint8_t> data) {
+  if (data.size() < 2 * start_code.size() || !std::ranges::equal(data.first(start_code.size()), start_code))
+    return false;
+  const auto second = data.subspan(start_code.size());
+  const auto shorter = std::span(start_code).subspan(1);
+  return std::ranges::equal(second.first(start_code.size()), start_code) ||
+         std::ranges::equal(second.first(shorter.size()), shorter);
+}
+
+// Some cameras send start codes within RTP, before which libavformat writes its own: files would have an empty NAL unit
+// there, which decoders take for a damaged one.
+void leave_out_second_start_codes(AVPacket& unit) {
+  if (av_packet_make_writable(&unit) < 0) throw std::bad_alloc();
+  int kept = 0;
+  for (int at = 0; at < unit.size; ++at) {
+    while (begins_with_two_start_codes(data_of(unit).subspan(static_cast<std::size_t>(at))))
+      at += static_cast<int>(start_code.size());
+    unit.data[kept++] = unit.data[at];
+  }
+  av_shrink_packet(&unit, kept);
 }
 
 // One packet, with all that the one at `first` has besides data.
@@ -54,6 +79,9 @@ bool AccessUnits::is_now(const Time& time) const {
 }
 
 void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark) {
+  const bool has_nal_units = codec_ == AV_CODEC_ID_H264 || codec_ == AV_CODEC_ID_HEVC;
+  doubles_codes_ = doubles_codes_ || (has_nal_units && begins_with_two_start_codes(data_of(*fragment)));
+  if (doubles_codes_) leave_out_second_start_codes(*fragment);
   // One that is of another flow than those before it may be of another stream.
   const bool known = mark && (!flow_ || *flow_ == mark->flow);
   if (mark) flow_ = mark->flow;

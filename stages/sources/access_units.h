@@ -50,6 +50,7 @@ class AccessUnits {
   std::optional<int> flow_;
   int confirmed_ = 0;  // markers that stood at the end of a unit
   bool distrusted_ = false;
+  bool doubles_codes_ = false;  // it sends start codes within RTP
   std::deque<AvPacket> complete_;
 };
 

@@ -45,6 +45,11 @@ SourceAddress split_address(const std::string& url) {
   return address;
 }
 
+std::string with_small_scheme(const std::string& url) {
+  const auto at = std::min(url.find(mark), url.size());
+  return at < url.size() ? lower_case(std::string_view(url).substr(0, at)) + url.substr(at) : url;
+}
+
 bool same_origin(const std::string& a, const std::string& b) {
   const SourceAddress one = split_address(a);
   const SourceAddress other = split_address(b);
@@ -103,6 +108,8 @@ std::optional<std::string> check_stream_url(const std::string& url) {
     return "this " + address.scheme + ":// source has '@' behind its host and port" + expected + " (in a password, " +
            password_escapes + "; an '@' of a path or query is written %40)";
   }
+  if (address.host.starts_with('['))
+    return "the host of this " + address.scheme + ":// source has '[' without ']'" + expected;
   if (scheme->needs_host && address.host.empty()) return "'" + address.scheme + "://' has no host" + expected;
   if (scheme->needs_port && address.port < 0) return "'" + shown_url(url) + "' has no port" + expected;
   return std::nullopt;

@@ -14,6 +14,8 @@ struct SourceAddress {
   std::string query;  // behind '?'
 };
 SourceAddress split_address(const std::string& url);
+// With its scheme in lower case, as libavformat knows it.
+std::string with_small_scheme(const std::string& url);
 
 // Scheme, host and port are the same, also where one of them gives the scheme's own port and the other none.
 bool same_origin(const std::string& a, const std::string& b);

@@ -168,6 +168,8 @@ class StreamSource final : public Source {
   }
 
   int analyze() {
+    // Frames without times show no rate, and all that is read to find one would have come at one moment.
+    if ((input_->iformat->flags & AVFMT_NOTIMESTAMPS) != 0) input_->fps_probe_size = 0;
     if (units_) watch_.bound_analysis(*input_, longest_analysis, [this] { return units_->is_between_packets(); });
     const int code = find_stream_info(*input_);
     watch_.end_analysis();
@@ -280,8 +282,8 @@ class StreamSource final : public Source {
 
   // What libavformat opens: the source itself, or this machine's end of the tunnel to it.
   [[nodiscard]] std::string url() const {
-    if (rules_.opened_url != nullptr) return rules_.opened_url(config_);
-    return tunnel_ ? tunnel_->url_for(config_.url) : config_.url;
+    if (rules_.opened_url != nullptr) return with_small_scheme(rules_.opened_url(config_));
+    return with_small_scheme(tunnel_ ? tunnel_->url_for(config_.url) : config_.url);
   }
 
   void choose() {

@@ -30,7 +30,8 @@ class HiddenCameras : public testing::Test {
   HiddenCameras() {
     const std::string picture = R"(source: "test://pattern?width=160&height=120&rate=10", encode: {gop: 10})";
     const auto camera = [&](const std::string& name, const std::string& more) {
-      return "  " + name + ": {" + picture + more + ", record: {path: \"" + name + "/%H-%M-%S.mp4\", segment_duration: 1s}}\n";
+      return "  " + name + ": {" + picture + more + ", record: {path: \"" + name +
+             "/%H-%M-%S.mp4\", segment_duration: 1s}}\n";
     };
     rig_ = std::make_unique<RigRun>(
         "http_address: \"127.0.0.1:" + std::to_string(port_) +
@@ -51,7 +52,8 @@ class HiddenCameras : public testing::Test {
   }
   [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
   // With the password "correct horse".
-  [[nodiscard]] Reply call(const std::string& line, const std::string& user = "ada", const std::string& body = "") const {
+  [[nodiscard]] Reply call(const std::string& line, const std::string& user = "ada",
+                           const std::string& body = "") const {
     const std::string login = user == "ada" ? "YWRhOmNvcnJlY3QgaG9yc2U=" : "b3duZXI6Y29ycmVjdCBob3JzZQ==";
     return ask(port(), line, "Authorization: Basic " + login + "\r\nContent-Type: application/json\r\n", body);
   }
@@ -84,8 +86,9 @@ TEST_F(HiddenCameras, NoRouteTellsOfThem) {
   for (const char* line : {"GET /api/v1/status", "GET /api/v1/cameras", "GET /metrics", "GET /api/v1/recordings"})
     EXPECT_THAT(call(line, "owner").body, HasSubstr(secret)) << line;
 
-  std::vector<std::string> lines{"GET /metrics", "GET /healthz", "GET /readyz", "GET /", "GET /system", "GET /recordings",
-                                 "GET /camera/dock", "GET /cameras/dock/snapshot.jpg"};
+  std::vector<std::string> lines{
+      "GET /metrics", "GET /healthz",    "GET /readyz",      "GET /",
+      "GET /system",  "GET /recordings", "GET /camera/dock", "GET /cameras/dock/snapshot.jpg"};
   for (const auto& [path, methods] : described.items()) {
     for (const auto& [method, operation] : methods.items()) {
       if (path == "/logout") continue;
@@ -119,7 +122,8 @@ TEST_F(HiddenCameras, AreAnsweredAsThoseThatDoNotExist) {
     }
   }
   const auto replaced = [](std::string text, const std::string& name) {
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), "X");
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at))
+      text.replace(at, name.size(), "X");
     return text;
   };
   for (const auto& [before, behind] : around) {

@@ -79,6 +79,17 @@ TEST_F(H264Units, EndWithTheirMarkersOnceTheseHaveBeenRight) {
   EXPECT_THAT(times_, ElementsAre(0, 3600, 7200, 10'800, 14'400));
 }
 
+TEST_F(H264Units, HaveOneStartCodeWhereTheCameraSendsItsOwnToo) {
+  learn(3 * frame);
+  const std::string code("\0\0\0\1", 4);
+  add(code + picture, 4 * frame, at_end);
+  add(code + code + sets, 5 * frame);
+  add(code + picture.substr(1), 5 * frame, at_end);
+  // As the analysis of a stream has put them together.
+  add(code + sets + code + picture + code + next_slice, 6 * frame, at_end);
+  EXPECT_THAT(taken(), ElementsAre(picture, sets + picture.substr(1), sets + picture + next_slice));
+}
+
 TEST_F(H264Units, EndWhereTheNextBeginsWithoutMarkers) {
   for (std::uint32_t i = 0; i < 10; ++i) {
     add(picture, i * frame);

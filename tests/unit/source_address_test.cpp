@@ -70,6 +70,12 @@ TEST(SourceAddress, LiveOrNot) {
   for (const char* url : {"clip.mp4", "/a/b.mp4", "test://pattern", "img%d.png"}) EXPECT_FALSE(is_live(url)) << url;
 }
 
+// libavformat knows schemes in small letters alone.
+TEST(SourceAddress, SchemesMayBeWrittenInCapitals) {
+  EXPECT_EQ(with_small_scheme("RTSP://Ann:A%2FB@Host/S"), "rtsp://Ann:A%2FB@Host/S");
+  EXPECT_EQ(with_small_scheme("Video.MP4"), "Video.MP4");
+}
+
 TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
   for (const char* url : {"rtsp://10.0.0.11/stream1", "rtsp://u:p%40ss@[fe80::1]:554/s", "udp://:5000",
                           "udp://@239.0.0.1:5000", "srt://:9000?mode=listener", "https://host/live.m3u8?token=1"}) {
@@ -80,6 +86,7 @@ TEST(SourceAddress, MistakesAreToldWithoutPasswords) {
   EXPECT_THAT(*check_source("rtsp:///stream1"), HasSubstr("has no host"));
   EXPECT_THAT(*check_source("udp://239.0.0.1"), HasSubstr("has no port"));
   EXPECT_THAT(*check_source("rtsp://host:99999/s"), HasSubstr("port"));
+  EXPECT_THAT(*check_source("http://[::1/x"), HasSubstr("'[' without ']'"));
   EXPECT_THAT(*check_source("rtsp://user:hun/ter2@host/s"), AllOf(HasSubstr("%2F"), Not(HasSubstr("ter2"))));
 }
 
