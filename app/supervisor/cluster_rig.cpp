@@ -216,8 +216,11 @@ void ClusterRig::follow_load() {
 // A rig that cannot be used here changes nothing: what runs goes on as it was, until another node has taken it.
 void ClusterRig::take(LoadedConfig loaded) {
   std::string problem;
-  for (const ConfigError& error : loaded.errors)
-    problem += (problem.empty() ? "" : "; ") + format(error, (folder_ / "rig.yaml").string());
+  // Another node may have what is missing here.
+  for (const auto* errors : {&loaded.errors, &loaded.conditions}) {
+    for (const ConfigError& error : *errors)
+      problem += (problem.empty() ? "" : "; ") + format(error, (folder_ / "rig.yaml").string());
+  }
   if (!problem.empty() && problem != std::exchange(problem_, problem))
     spdlog::error("the cluster's rig cannot be used on this node, and is tried again: {}", problem);
   is_unusable_ = !problem.empty();
