@@ -4,12 +4,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "core/big_endian.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "stages/sinks/ebml.h"
+#include "stages/sinks/mp4_boxes.h"
 
 extern "C" {
 #include <libavutil/crc.h>
@@ -20,38 +21,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr std::size_t box_head = 8;  // size and name
 constexpr std::size_t mehd_size = 20;
-
-struct Box {
-  std::size_t begin = 0;  // from the start of the file
-  std::size_t size = 0;   // with its head
-};
-
-// The box `name` among those from `begin` to `end`, as far as it lies there.
-std::optional<Box> find_box(Bytes file, std::size_t begin, std::size_t end, std::string_view name) {
-  end = std::min(end, file.size());
-  while (begin + box_head <= end) {
-    const std::size_t size = get_big_endian(&file[begin], 4);
-    if (size < box_head) return std::nullopt;
-    if (std::equal(name.begin(), name.end(), &file[begin + 4])) return Box{begin, std::min(size, end - begin)};
-    begin += size;
-  }
-  return std::nullopt;
-}
-
-std::optional<Box> find_inside(Bytes file, const Box& box, std::string_view name) {
-  return find_box(file, box.begin + box_head, box.begin + box.size, name);
-}
-
-void put(std::vector<std::uint8_t>& bytes, std::uint64_t value, int size) {
-  bytes.resize(bytes.size() + static_cast<std::size_t>(size));
-  put_big_endian(value, size, bytes.data() + bytes.size() - static_cast<std::size_t>(size));
-}
-
-void put(std::vector<std::uint8_t>& bytes, std::string_view name) {
-  bytes.insert(bytes.end(), name.begin(), name.end());
-}
 
 std::uint64_t movie_timescale(Bytes file, const Box& moov) {
   const auto mvhd = find_inside(file, moov, "mvhd");
@@ -92,7 +62,6 @@ std::optional<FilePatch> mp4_patch(Bytes head, std::int64_t ns) {
   return patch;
 }
 
-// RFC 8794: an element of EBML.
 struct Element {
   std::uint64_t id = 0;
   std::size_t begin = 0;     // from the start of the file
@@ -100,21 +69,11 @@ struct Element {
   std::size_t end = 0;       // likewise; the end of the file where the size is not known
 };
 
-// A number that begins with its own length. Nothing: it is cut off, or longer than 8 bytes.
-std::optional<std::size_t> length_of_number(Bytes file, std::size_t at) {
-  if (at >= file.size()) return std::nullopt;
-  const auto length = static_cast<std::size_t>(std::countl_zero(file[at])) + 1;
-  return length > 8 || at + length > file.size() ? std::nullopt : std::optional(length);
-}
-
 std::optional<Element> element_at(Bytes file, std::size_t at) {
-  const auto id = length_of_number(file, at);
-  const auto size = id ? length_of_number(file, at + *id) : std::nullopt;
-  if (!size) return std::nullopt;
-  Element element{get_big_endian(&file[at], static_cast<int>(*id)), at, at + *id + *size, file.size()};
-  const std::uint64_t unknown = (std::uint64_t{1} << (7 * *size)) - 1;
-  const std::uint64_t bytes = get_big_endian(&file[at + *id], static_cast<int>(*size)) & unknown;
-  if (bytes != unknown && bytes <= file.size() - element.contents) element.end = element.contents + bytes;
+  const auto head = element_head(file, at);
+  if (!head) return std::nullopt;
+  Element element{head->id, at, at + head->length, file.size()};
+  if (head->size && *head->size <= file.size() - element.contents) element.end = element.contents + *head->size;
   return element;
 }
 

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/unique_handle.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/file_ending.h"
 #include "stages/sinks/muxer.h"
 
 namespace campipe {
@@ -104,24 +105,12 @@ void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t du
     throw record_error("cannot write " + path, written < 0 ? errno : EIO);
 }
 
-// Lives as long as the file is written or put on the disk.
-struct OpenFile {
-  PathBelow path;
-  std::string name;  // the whole path
-  UniqueFd fd;
-};
-
-void sync_folder_of(const OpenFile& file) {
-  const UniqueFd fd = open_folder_of(file.path, O_RDONLY);
-  if (!fd || ::fsync(fd.get()) != 0)
-    throw record_error("cannot put the folder of " + file.name + " on the disk", errno);
-}
-
 class FileRecorder final : public Recorder {
  public:
   FileRecorder(const PathBelow& path, UniqueFd fd, const StreamParameters& parameters,
                const std::optional<AudioParameters>& audio, const RecordPosition& position, const RecordStart& start)
-      : file_(std::make_shared<const OpenFile>(OpenFile{path, path.whole(), std::move(fd)})),
+      : file_(std::make_shared<const RecordedFileHandle>(RecordedFileHandle{path, path.whole(), std::move(fd)})),
+        ending_(std::make_shared<FileEnding>(file_, container_or_throw(path.whole()))),
         muxer_(container_or_throw(path.whole()), parameters, audio, position, start),
         position_(position) {
     cut();
@@ -171,11 +160,10 @@ class FileRecorder final : public Recorder {
   }
 
   std::function<void()> sync() const override {
-    return [file = file_] {
-      if (::fdatasync(file->fd.get()) != 0) throw record_error("cannot put " + file->name + " on the disk", errno);
-      sync_folder_of(*file);
-    };
+    return [ending = ending_, end = position_.offset] { ending->sync(end); };
   }
+
+  std::shared_ptr<FileEnding> ending() const override { return ending_; }
 
  private:
   // Whoever deletes or moves a file, or takes its disk away, leaves a descriptor into which one can write for ever.
@@ -210,7 +198,8 @@ class FileRecorder final : public Recorder {
       throw record_error("cannot cut " + path(), errno);
   }
 
-  std::shared_ptr<const OpenFile> file_;
+  std::shared_ptr<const RecordedFileHandle> file_;
+  std::shared_ptr<FileEnding> ending_;
   Muxer muxer_;
   RecordPosition position_;
   RecordPosition pending_;  // what the next flush adds; offset: bytes of packets

@@ -6,7 +6,8 @@
 // packets that came after are written again from the packet ring. So no frame is in the file twice or missing.
 //
 // Every file begins at 0, wherever that is on the stream's time line: so players show the right position, and files
-// that follow one another can be joined. When it is finished, its header holds how long it is.
+// that follow one another can be joined. When it is finished, its header holds how long it is, and it gets an index
+// (stages/sinks/file_ending.h).
 //
 // Other accounts may write into the folders of recordings: see core/files_below.h.
 //
@@ -26,6 +27,8 @@
 #include "core/packet.h"
 
 namespace campipe {
+
+class FileEnding;
 
 // The disk is full, the folder is gone, … It may be over any moment.
 struct RecordFileError : Error {
@@ -82,6 +85,8 @@ class Recorder {
   // Puts what was flushed on the disk, so that it survives a power cut. That can take seconds: to be called on another
   // thread, even when the recorder is gone. Throws RecordFileError.
   [[nodiscard]] virtual std::function<void()> sync() const = 0;
+  // For that thread as well, behind finish(): the file gets its index.
+  [[nodiscard]] virtual std::shared_ptr<FileEnding> ending() const = 0;
 };
 
 // What Recorder::create() would call the file now.

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "app/publisher/server/http/files.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace campipe {
 namespace {
@@ -101,6 +106,30 @@ TEST(HttpRange, IsReadAsTheStandardSays) {
   }
   ByteRange range;
   EXPECT_EQ(parse_range("bytes=0-", 0, range), impossible);
+}
+
+// A recording that ends is appended to, and then its first bytes name what was appended. Whoever was told the length
+// before gets the first bytes of then.
+TEST(HttpFile, IsSentAsItWasWhenItsLengthWasAsked) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "a.mp4";
+  std::ofstream(path) << "before, and more";
+  HttpAnswer answer;
+  answer.file = in_own_folder(path);
+  const FileAnswer file = open_file(answer, {}, false);
+  {
+    std::ofstream more(path, std::ios::app);
+    more << " that was appended";
+    std::fstream(path) << "behind";
+  }
+  EXPECT_EQ(file.range.size, 16U);
+  const auto part = [&](std::uint64_t from, std::size_t most) {
+    const std::vector<char> bytes = read_part(file, from, most);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  EXPECT_EQ(part(0, 16), "before, and more");
+  EXPECT_EQ(part(3, 4), "ore,");
+  EXPECT_EQ(part(12, 4), "more");
 }
 
 TEST(HttpEtag, IsCompared) {

@@ -51,6 +51,28 @@ class RecordingDeaths : public RecordingTest {
   Clip clip_ = encode(Latency::low, steady(100));  // 4 s, a key frame every ten
 };
 
+// As after a power failure: nobody knows of the file but the index, which is read when the next rig runs there.
+TEST_F(RecordingDeaths, AFileThatARigLeftOpenGetsItsIndex) {
+  begin();
+  take(clip_, 0, 50);
+  recording_->commit();
+  die();
+  const auto committed = fs::file_size(files_[0]);
+  state().current = 0;
+  origin_ += 10 * second;
+  begin();
+  take(clip_, 50);
+  finish();
+  const auto lines = lines_of(index());
+  const auto end =
+      std::ranges::find_if(lines, [](const auto& line) { return line.value("reason", "") == "interrupted"; });
+  ASSERT_NE(end, lines.end());
+  EXPECT_GT(fs::file_size(files_[0]), committed);
+  EXPECT_EQ(end->at("bytes"), fs::file_size(files_[0]));
+  EXPECT_NEAR(duration_of(files_[0]), 2, 0.001);
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(50));
+}
+
 // Between the store that says so, and the file's header and the index.
 TEST_F(RecordingDeaths, AFileThatIsOverIsEndedByTheSuccessor) {
   begin();

@@ -17,7 +17,7 @@ constexpr auto last_patience = std::chrono::seconds(1);   // at the end: users a
 constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
 constexpr auto retention_interval = std::chrono::seconds(60);
 constexpr auto sync_interval = std::chrono::seconds(10);
-constexpr int last_pieces = 20;  // of the index, that are read when it is left
+constexpr int last_pieces = 20;                          // of the index, that are read when it is left
 
 // Whether the index is read as a whole now.
 bool load_last_pieces(RecordIndex& index) {
@@ -25,6 +25,10 @@ bool load_last_pieces(RecordIndex& index) {
     if (index.load_some()) return true;
   }
   return false;
+}
+
+std::uint64_t bytes_with_index(const RecordIndex::End& end, FileEnding& ending) {
+  return ending.try_to_add_index(end.bytes, end.duration);
 }
 
 }  // namespace
@@ -35,7 +39,8 @@ struct DiskWork::Work {
   Work(std::filesystem::path index, std::shared_ptr<RecordLock> taken)
       : index_path(std::move(index)), record_lock(std::move(taken)) {}
 
-  void run(const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
+  void run(const std::optional<RecordIndex::Begin>& left, std::optional<RecordIndex::Ended> before,
+           const std::shared_ptr<FileEnding>& ending_before);
   void work(RecordIndex& index);
   void enforce(RecordIndex& index, const RetentionLimits& limits);
   void post(Job job);
@@ -61,8 +66,9 @@ struct DiskWork::Work {
   std::string reported_problem;  // of retention; of the thread
 };
 
-void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left,
-                         const std::optional<RecordIndex::Ended>& before) {
+void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left, std::optional<RecordIndex::Ended> before,
+                         const std::shared_ptr<FileEnding>& ending_before) {
+  if (before && ending_before) before->end.bytes = bytes_with_index(before->end, *ending_before);
   {
     RecordIndex index(index_path, left, before);
     work(index);
@@ -138,9 +144,13 @@ void DiskWork::Work::post(Job job) {
 }
 
 DiskWork::DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
-                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before)
+                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before,
+                   std::shared_ptr<FileEnding> ending_before)
     : work_(std::make_shared<Work>(index, std::move(lock))) {
-  std::thread([work = work_, left, before] { work->run(left, before); }).detach();
+  if (ending_before) sync([ending_before] { ending_before->complete(); });
+  std::thread([work = work_, left, before, ending = std::move(ending_before)] {
+    work->run(left, before, ending);
+  }).detach();
 }
 
 DiskWork::~DiskWork() {
@@ -164,8 +174,13 @@ void DiskWork::begin(const RecordIndex::Begin& file) {
   post_line([file](RecordIndex& index) { index.begin(file); });
 }
 
-void DiskWork::end(const RecordIndex::End& end) {
-  post_line([end](RecordIndex& index) { index.end(end); });
+void DiskWork::end(const RecordIndex::End& end, const std::shared_ptr<FileEnding>& ending) {
+  post_line([end, ending](RecordIndex& index) {
+    RecordIndex::End with_index = end;
+    if (ending) with_index.bytes = bytes_with_index(end, *ending);
+    index.end(with_index);
+  });
+  if (ending) sync([ending] { ending->complete(); });
   retain_soon();
 }
 

@@ -13,14 +13,17 @@
 #include "app/publisher/recording/record_lock.h"
 #include "app/publisher/recording/retention.h"
 #include "core/clock.h"
+#include "stages/sinks/file_ending.h"
 
 namespace campipe {
 
 class DiskWork {
  public:
-  // `index`, `left` and `before`: see RecordIndex. `lock`, which is taken, is kept as long as anything is done.
+  // `index`, `left` and `before`: see RecordIndex. `ending_before`: of that file, may be null. `lock`, which is taken,
+  // is kept as long as anything is done.
   DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
-           const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
+           const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before,
+           std::shared_ptr<FileEnding> ending_before);
   // Finishes what has been asked for, within a second or so: a caller that had to know that it is done has waited
   // before.
   ~DiskWork();
@@ -29,7 +32,8 @@ class DiskWork {
 
   // As RecordIndex has them. These lines are written before anything else is done that has been asked for.
   void begin(const RecordIndex::Begin& file);
-  void end(const RecordIndex::End& end);
+  // `ending`: of the file, which gets its index, is put on the disk for good, and has that index then; may be null.
+  void end(const RecordIndex::End& end, const std::shared_ptr<FileEnding>& ending);
   void deleted(const std::filesystem::path& file, const std::string& reason);
   // Waits until all lines asked for so far are written, those of a predecessor with them; two seconds at most, and not
   // at all for a disk that does not answer. To be called before what a successor would write them from is replaced.

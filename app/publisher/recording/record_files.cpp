@@ -55,7 +55,12 @@ void RecordFiles::start(Clock::time_point wait_until) {
     }
   };
   while (!is_taken()) std::this_thread::sleep_for(lock_interval);
-  if (!disk_) disk_.emplace(names_.index(), lock_, left_open(store_.state()), ended_before(store_.state()));
+  if (disk_) return;
+  const auto left = left_open(store_.state());
+  const auto before = ended_before(store_.state());
+  const bool is_over = before && (!left || left->file != before->begin.file);  // the name may have been taken again
+  auto ending = is_over ? ending_of(names_.below(before->begin.file)) : nullptr;
+  disk_.emplace(names_.index(), lock_, left, before, std::move(ending));
 }
 
 // What is left open by a predecessor whose lock is not ours is ended by the next reader of the index.
@@ -133,7 +138,8 @@ void RecordFiles::end_left(FileEnd why) {
     store_.store_none();
   } else {
     disk_->wait_for_lines();
-    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)},
+               ending_of(names_.below(file.path)));
     store_.close();
   }
 }
@@ -294,9 +300,7 @@ void RecordFiles::close(FileEnd why, const PacketView* next) {
   }
   if (segment_->committed().position.packets == 0) return discard();  // all was damaged
   segment_->finish();
-  const auto sync = segment_->sync();
-  complete();
-  disk_->sync(sync);
+  complete(segment_->ending());
 }
 
 void RecordFiles::drop() {
@@ -310,15 +314,16 @@ void RecordFiles::drop() {
   } catch (const RecordFileError& error) {  // the same disk; it plays without
     spdlog::debug("{}: {}", config_.name, error.what());
   }
-  complete();
+  complete(nullptr);
 }
 
 // That it is over is stored, and in its header, as far as its disk allows.
-void RecordFiles::complete() {
+void RecordFiles::complete(const std::shared_ptr<FileEnding>& ending) {
   const Segment::Extent& extent = segment_->committed();
   disk_->wait_for_lines();  // the end of the file before is in the state only as long as this one's is not
   disk_->end({extent.end_utc, segment_->duration(), extent.position.offset, extent.position.packets,
-              name_of(segment_->ended())});
+              name_of(segment_->ended())},
+             ending);
   disk_->keep("");
   segment_.reset();
   store_.close();

@@ -77,7 +77,8 @@ class RecordFiles {
   void commit(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
               std::optional<std::int64_t> file_end = {});
   void close(FileEnd why, const PacketView* next);
-  void complete();
+  // `ending`: null: the file gets no index.
+  void complete(const std::shared_ptr<FileEnding>& ending);
   void discard();
 
   const ResolvedOutput& config_;

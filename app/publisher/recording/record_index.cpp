@@ -20,6 +20,7 @@
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/utc_text.h"
+#include "stages/sinks/file_ending.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
@@ -240,8 +241,19 @@ void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   if (!may_hold_frames(below(name)) && remove_below(below(name))) return deleted(folder() / name, "empty");
   Closed ended{lines_, file.start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
   ended.end = std::max(ended.time.written, ended.start);
+  const auto ending = ending_of(below(name));
+  try {
+    if (ending) ended.bytes = ending->add_index(std::nullopt, std::nullopt);
+  } catch (const Error& error) {
+    spdlog::warn("{}; it plays without an index", error.what());
+  }
   files_[name] = ended;
   append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
+  try {
+    if (ending) ending->complete();
+  } catch (const Error& error) {
+    spdlog::warn("{}", error.what());
+  }
 }
 
 // Only what is still there.

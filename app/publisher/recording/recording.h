@@ -8,7 +8,8 @@
 // A file's tracks are fixed when it begins. Audio that comes, or changes, later gets its track in the next file.
 //
 // What has been committed survives the death of this process. That it survives a power cut, too, is taken care of on
-// another thread: each file is put on the disk when it ends, and the open one every ten seconds.
+// another thread: each file is put on the disk when it ends, and gets an index of its frames there (FileEnding); the
+// open one is put there every seven seconds.
 //
 // Each file's time begins at 0, and its header says how long it is once it has ended (see Recorder).
 //

@@ -67,6 +67,7 @@ class Segment {
   void finish() { recorder_->finish(duration()); }
   void discard() { recorder_->discard(); }
   [[nodiscard]] std::function<void()> sync() const { return recorder_->sync(); }
+  [[nodiscard]] std::shared_ptr<FileEnding> ending() const { return recorder_->ending(); }
 
  private:
   // Packets that are not in the file yet.

@@ -11,9 +11,12 @@
 #include <charconv>
 #include <ctime>
 #include <filesystem>
+#include <span>
 
 namespace campipe {
 namespace {
+
+constexpr std::size_t first_size = 1024;  // in which a recording has the room for what is written at its end
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
@@ -50,6 +53,13 @@ std::string disposition_of(const PathBelow& path) {
       escaped += std::string{'%', digits[byte >> 4U], digits[byte & 15U]};
   }
   return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + escaped;
+}
+
+std::vector<char> read_at(const UniqueFd& fd, std::uint64_t from, std::size_t most) {
+  std::vector<char> part(most);
+  const ssize_t got = ::pread(fd.get(), part.data(), most, static_cast<off_t>(from));
+  part.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return part;
 }
 
 FileAnswer failed(int status, const std::string& why) { return {http_error(status, why), {}, {}}; }
@@ -110,6 +120,7 @@ bool matches_etag(std::string_view header, std::string_view etag) {
 FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download) {
   FileAnswer out;
   out.fd = open_below(answer.file, O_RDONLY);
+  if (out.fd) out.first_bytes = read_at(out.fd, 0, first_size);
   struct stat file {};
   if (!out.fd && (errno == ELOOP || errno == ENXIO)) return failed(404, "this is no file");
   if (!out.fd || ::fstat(out.fd.get(), &file) != 0)
@@ -145,10 +156,11 @@ FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool down
   return out;
 }
 
-std::vector<char> read_part(const UniqueFd& fd, std::uint64_t from, std::size_t most) {
-  std::vector<char> part(most);
-  const ssize_t got = ::pread(fd.get(), part.data(), most, static_cast<off_t>(from));
-  part.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+std::vector<char> read_part(const FileAnswer& file, std::uint64_t from, std::size_t most) {
+  std::vector<char> part = read_at(file.fd, from, most);
+  if (from >= file.first_bytes.size()) return part;
+  const auto first = std::span(file.first_bytes).subspan(from);
+  std::ranges::copy(first.first(std::min(first.size(), part.size())), part.begin());
   return part;
 }
 

@@ -30,10 +30,13 @@ struct FileAnswer {
   HttpAnswer head;  // status and headers, all but Content-Length; where it is an error, with a body
   UniqueFd fd;      // none: nothing is to be sent of it
   ByteRange range;
+  // As they were before it was asked how long the file is. A recording that ends is appended to, and then its first
+  // bytes change: so they never name what lies behind the end.
+  std::vector<char> first_bytes;
 };
 // Opens `answer.file`. For threads that may wait for a disk.
 FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download);
 // The next bytes, `most` at most; empty: the file is shorter than it was, or cannot be read.
-std::vector<char> read_part(const UniqueFd& fd, std::uint64_t from, std::size_t most);
+std::vector<char> read_part(const FileAnswer& file, std::uint64_t from, std::size_t most);
 
 }  // namespace campipe
