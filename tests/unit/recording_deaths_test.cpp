@@ -51,6 +51,27 @@ class RecordingDeaths : public RecordingTest {
   Clip clip_ = encode(Latency::low, steady(100));  // 4 s, a key frame every ten
 };
 
+// Whatever the camera's key frames are, no more than two seconds of frames are in no file.
+TEST_F(RecordingDeaths, AFileHasAllButTheLastSecondsWhereKeyFramesAreFarApart) {
+  Clip smart = clip_;
+  for (std::size_t i = 0; i < smart.packets.size(); ++i) smart.packets[i].key = i == 0 || i == 70;
+  begin();
+  take(smart, 0, 60);
+  EXPECT_EQ(load_record_progress(state())->position.packets, 50U);
+  take(smart, 60, 75);
+  EXPECT_EQ(load_record_progress(state())->position.packets, 70U) << "a key frame begins a fragment";
+  die();
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(70));
+  begin();
+  for (std::size_t i = 70; i < 100; ++i) {  // from the ring, again
+    number_ = i;
+    take(smart.packets[i], smart.parameters);
+  }
+  finish();
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(100));
+  EXPECT_THAT(read_back(files_[0]).shown, SizeIs(100));
+}
+
 // As after a power failure: nobody knows of the file but the index, which is read when the next rig runs there.
 TEST_F(RecordingDeaths, AFileThatARigLeftOpenGetsItsIndex) {
   begin();

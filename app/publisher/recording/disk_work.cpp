@@ -16,7 +16,7 @@ constexpr auto line_patience = std::chrono::seconds(2);   // with lines that a s
 constexpr auto last_patience = std::chrono::seconds(1);   // at the end: users are promised whole files within 5 s
 constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
 constexpr auto retention_interval = std::chrono::seconds(60);
-constexpr auto sync_interval = std::chrono::seconds(10);
+constexpr auto sync_interval = std::chrono::seconds(7);  // with a fragment, less than the ten that users are promised
 constexpr int last_pieces = 20;                          // of the index, that are read when it is left
 
 // Whether the index is read as a whole now.

@@ -41,7 +41,7 @@ class DiskWork {
 
   // `sync`: as Recorder::sync() gives it.
   void sync(std::function<void()> sync);
-  // Likewise, if ten seconds have passed since the last time, and nothing else is being done.
+  // Likewise, if seven seconds have passed since the last time, and nothing else is being done.
   void sync_now_and_then(std::function<void()> sync);
   // The file that is going to be recorded next: retention does not delete it. Empty: none.
   void keep(const std::string& open_file);

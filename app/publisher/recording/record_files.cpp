@@ -82,7 +82,7 @@ bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const St
   if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);
   const auto is_over = [&] { return segment_->is_over(packet) || !names_.are_of(segment_->file().path); };
   if (segment_ && packet.key && is_over()) close(FileEnd::segment, &packet);
-  if (segment_ && packet.key && segment_->fragment_is_long(packet)) flush_before(packet);
+  if (segment_ && segment_->fragment_ends_before(packet)) flush_before(packet);
   if (!segment_ && (!packet.key || !pause_.may_try() || !begin(packet, stream))) return false;
   take_audio(packet.dts);
   segment_->write(packet, store_.write(number));
