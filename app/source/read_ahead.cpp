@@ -1,5 +1,6 @@
 #include "app/source/read_ahead.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/clock.h"
@@ -9,10 +10,11 @@ namespace campipe {
 ReadResult ReadAhead::read_now(Source& source, AVPacket& packet, Times& times) {
   const std::int64_t begin = now_ns();
   const ReadResult result = source.read(packet);
-  times.arrival = now_ns();
-  times.arrival_utc = utc_now_ns();
-  waited_.video += times.arrival - begin;
-  waited_.audio += times.arrival - begin;
+  const std::int64_t now = now_ns();
+  times.arrival = std::min(source.received().value_or(now), now);
+  times.arrival_utc = utc_now_ns() - (now - times.arrival);
+  waited_.video += now - begin;
+  waited_.audio += now - begin;
   times.waited = std::exchange(result == ReadResult::audio ? waited_.audio : waited_.video, 0);
   return result;
 }

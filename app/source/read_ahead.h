@@ -1,4 +1,4 @@
-// Packets of a source, each with when it was read. Some may be looked at before they are taken: to see what waits to be
+// Packets of a source, each with when it arrived. Some may be looked at before they are taken: to see what waits to be
 // read, or what comes behind. Used by one thread.
 #pragma once
 

@@ -92,7 +92,7 @@ bool TrackClock::observe(const Sample& sample) {
   const Trust before = trust_;
   if (!newest_) {
     from_ = to_ = sample.source;
-    arrival_at_ = sample.source - sample.arrival;
+    arrival_at_ = placed_.value_or(sample.source - sample.arrival);
     judged_ = sample.arrival;
     floor_.since = sample.arrival;
   } else {
@@ -104,8 +104,9 @@ bool TrackClock::observe(const Sample& sample) {
     own_shortest_ = std::min(own_shortest_, sample.arrival - sample.source);
   }
   if (returning_) look_for_return(sample);
-  if (trust_ == Trust::none && newest_) {
-    to_ = std::min(std::max(sample.arrival + arrival_at_, newest_at_ + smallest_step), latest);
+  if (trust_ == Trust::none) {
+    const std::int64_t at = sample.arrival + arrival_at_;
+    to_ = std::min(newest_ ? std::max(at, newest_at_ + smallest_step) : at, latest);
     from_ = sample.source;
   }
   newest_ = sample;

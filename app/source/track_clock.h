@@ -37,6 +37,9 @@ class TrackClock {
   // `by_arrival`: whatever the clock says.
   explicit TrackClock(bool by_arrival);
 
+  // Of one that lies by arrival from the beginning: where an arrival lies, less the arrival. Else its first packet lies
+  // where it says. Before the first packet.
+  void place_arrivals(std::int64_t arrival_at) { placed_ = arrival_at; }
   // For each packet. True: what is thought of the clock has changed with it.
   bool observe(const Sample& sample);
   // Where a timestamp of the newest packet lies.
@@ -78,6 +81,7 @@ class TrackClock {
   std::int64_t from_ = 0;
   std::int64_t to_ = 0;
   double stretch_ = 1;
+  std::optional<std::int64_t> placed_;  // arrival_at_, as others have it
   std::int64_t arrival_at_ = 0;  // where an arrival lies, less the arrival: by which times are where there is no trust
   std::optional<Sample> newest_;
   std::int64_t newest_at_ = 0;      // where it lies

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -38,6 +39,7 @@ class TrackTimes {
 
   std::string name_;
   bool by_arrival_;
+  std::optional<std::int64_t> arrival_at_;  // by_arrival_: where an arrival lies, less the arrival
   Track video_;
   Track audio_;
   int realigned_ = 0;

@@ -78,7 +78,7 @@ bool AccessUnits::is_now(const Time& time) const {
   return std::min(apart, 0 - apart) <= static_cast<std::uint64_t>(tolerance_);
 }
 
-void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark) {
+void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received) {
   const bool has_nal_units = codec_ == AV_CODEC_ID_H264 || codec_ == AV_CODEC_ID_HEVC;
   doubles_codes_ = doubles_codes_ || (has_nal_units && begins_with_two_start_codes(data_of(*fragment)));
   if (doubles_codes_) leave_out_second_start_codes(*fragment);
@@ -103,13 +103,14 @@ void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark) {
   if (!has_picture_ && !same_time) first_ = parts_.size();
   has_picture_ = has_picture_ || holds_picture(codec_, data_of(*fragment));
   parts_.push_back(std::move(fragment));
+  received_ = received;
   marked_ = known && mark->marker && has_picture_;
   if (marked_ && believes_markers()) finish();
 }
 
 // Leaves marked_ set: a fragment that continues the unit shows that the marker was wrong.
 void AccessUnits::finish() {
-  complete_.push_back(join(std::exchange(parts_, {}), first_));
+  complete_.push_back({join(std::exchange(parts_, {}), first_), received_});
   first_ = 0;
   has_picture_ = false;
 }
@@ -121,9 +122,9 @@ void AccessUnits::end() {
   marked_ = false;
 }
 
-AvPacket AccessUnits::take() {
-  if (complete_.empty()) return nullptr;
-  AvPacket unit = std::move(complete_.front());
+std::optional<AccessUnits::Unit> AccessUnits::take() {
+  if (complete_.empty()) return std::nullopt;
+  Unit unit = std::move(complete_.front());
   complete_.pop_front();
   return unit;
 }

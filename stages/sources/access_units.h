@@ -20,15 +20,21 @@ class AccessUnits {
   // `codec`: one for which comes_in_fragments() is true. `time_base`: the fragments'.
   AccessUnits(AVCodecID codec, AVRational time_base);
 
+  // Whole, with the time and side data of its picture's first fragment. Nothing is known of its dts and duration, nor
+  // whether it is a key frame.
+  struct Unit {
+    AvPacket packet;
+    std::optional<std::int64_t> received;  // its last fragment
+  };
+
   // The next fragment of the stream, with data. `mark`: of the RTP packet that it came in, where that is known.
-  // Throws std::bad_alloc.
-  void add(AvPacket fragment, const std::optional<RtpMark>& mark);
+  // `received`: when (monotonic, ns); nothing: not known. Throws std::bad_alloc.
+  void add(AvPacket fragment, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received);
   // No more fragments come: what there is of a unit is one. What holds no picture is dropped.
   void end();
 
-  // The next whole one, with the time and side data of its picture's first fragment; null: none yet. Nothing is known
-  // of its dts and duration, nor whether it is a key frame.
-  AvPacket take();
+  // The next one; nothing: none yet.
+  std::optional<Unit> take();
 
  private:
   struct Time {
@@ -50,8 +56,9 @@ class AccessUnits {
   std::optional<int> flow_;
   int confirmed_ = 0;  // markers that stood at the end of a unit
   bool distrusted_ = false;
-  bool doubles_codes_ = false;  // it sends start codes within RTP
-  std::deque<AvPacket> complete_;
+  bool doubles_codes_ = false;            // it sends start codes within RTP
+  std::optional<std::int64_t> received_;  // the last part
+  std::deque<Unit> complete_;
 };
 
 }  // namespace campipe

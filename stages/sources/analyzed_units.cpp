@@ -1,6 +1,8 @@
 #include "stages/sources/analyzed_units.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 
 extern "C" {
@@ -14,6 +16,7 @@ namespace {
 
 constexpr AVRational microseconds{1, 1'000'000};
 constexpr std::int64_t most_apart = 5000;  // us, by which sender reports correct libavformat's times
+constexpr std::int64_t most_off = std::int64_t{1} << 32;
 
 std::int32_t step(std::uint32_t from, std::uint32_t to) { return static_cast<std::int32_t>(to - from); }
 
@@ -21,16 +24,27 @@ bool is_near(std::int64_t a, std::int64_t b, AVRational time_base) {
   return std::abs(av_rescale_q(av_sat_sub64(a, b), time_base, microseconds)) <= most_apart;
 }
 
-// How long before the second unit the first one is, if these are the timestamps of the units' packets. The last ones
-// are of the last unit, so they are compared from there on.
-std::optional<std::int64_t> first_step(std::span<const std::int64_t> times, std::span<const std::uint32_t> timestamps,
-                                       AVRational time_base) {
-  if (timestamps.size() <= times.size()) return std::nullopt;
-  const auto last = timestamps.last(times.size() + 1);
-  for (std::size_t i = 1; i < times.size(); ++i) {
-    if (!is_near(times[i] - times[i - 1], step(last[i], last[i + 1]), time_base)) return std::nullopt;
-  }
-  return step(last[0], last[1]);
+struct Packets {
+  std::span<const RtpMark> marks;
+  std::uint64_t off = 0;  // by how much their times are, together
+};
+
+// The packets of the units whose times these are, and of the one before them, if they may be of this flow. The last
+// ones are of the last unit, so they are compared from there on.
+std::optional<Packets> packets_of(std::span<const std::int64_t> times, std::span<const RtpMark> flow,
+                                  std::int64_t frame, AVRational time_base) {
+  if (flow.size() <= times.size()) return std::nullopt;
+  Packets packets{flow.last(times.size() + 1)};
+  const auto compare = [&](std::int64_t apart, std::size_t i) {
+    const std::int64_t by = step(packets.marks[i].timestamp, packets.marks[i + 1].timestamp);
+    packets.off += static_cast<std::uint64_t>(std::abs(std::clamp(av_sat_sub64(apart, by), -most_off, most_off)));
+    return is_near(apart, by, time_base);
+  };
+  for (std::size_t i = 1; i < times.size(); ++i)
+    if (!compare(av_sat_sub64(times[i], times[i - 1]), i)) return std::nullopt;
+  // Of the first one nothing is known but that it is a frame before the second.
+  if (times.size() == 1) compare(frame, 0);
+  return packets;
 }
 
 // The distinct times of all units behind the first one.
@@ -42,17 +56,13 @@ std::vector<std::int64_t> times_after_first(std::span<AVPacket* const> units) {
   return times;
 }
 
-void date_first(std::span<AVPacket* const> units, std::span<const std::vector<std::uint32_t>> timestamps,
-                std::int64_t frame, AVRational time_base) {
+void date_first(std::span<AVPacket* const> units, std::span<const RtpMark> marks, std::int64_t frame) {
   AVPacket& first = *units.front();
   first.pts = AV_NOPTS_VALUE;
-  const std::vector<std::int64_t> times = times_after_first(units);
-  if (times.empty()) return;
-  if (frame > 0) first.pts = av_sat_sub64(times.front(), frame);
-  for (const std::vector<std::uint32_t>& flow : timestamps) {
-    const auto known = first_step(times, flow, time_base);
-    if (!known) continue;
-    first.pts = av_sat_sub64(times.front(), *known);
+  for (std::size_t i = 1; i < units.size(); ++i) {
+    if (units[i]->pts == AV_NOPTS_VALUE) continue;
+    if (frame > 0) first.pts = av_sat_sub64(units[i]->pts, frame);
+    if (!marks.empty()) first.pts = av_sat_sub64(units[i]->pts, step(marks[0].timestamp, marks[i].timestamp));
     return;
   }
 }
@@ -72,10 +82,60 @@ void shift_capture_times(std::span<AVPacket* const> units, AVRational time_base)
 
 }  // namespace
 
-void correct_analyzed(std::span<AVPacket* const> units, std::span<const std::vector<std::uint32_t>> timestamps,
-                      std::int64_t frame, AVRational time_base) {
+std::vector<RtpMark> find_marks(std::span<AVPacket* const> units, std::span<const std::vector<RtpMark>> flows,
+                                std::int64_t frame, AVRational time_base) {
+  if (units.empty()) return {};
+  const std::vector<std::int64_t> times = times_after_first(units);
+  std::vector<Packets> possible;
+  for (const std::vector<RtpMark>& flow : flows) {
+    if (const auto packets = packets_of(times, flow, frame, time_base)) possible.push_back(*packets);
+  }
+  // Frames may be as far apart as those of sound.
+  std::ranges::sort(possible, {}, &Packets::off);
+  if (possible.empty() || (possible.size() > 1 && possible[0].off == possible[1].off)) return {};
+  std::vector<RtpMark> marks;
+  auto mark = possible.front().marks.begin();
+  std::int64_t time = AV_NOPTS_VALUE;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (i > 0 && units[i]->pts != AV_NOPTS_VALUE && units[i]->pts != time) {
+      time = units[i]->pts;
+      ++mark;
+    }
+    marks.push_back(*mark);
+  }
+  return marks;
+}
+
+// It may have several frames in a packet, of which the last one lies behind the packet's own time: this then takes them
+// for so much older.
+std::vector<RtpMark> find_marks_of_sound(std::span<AVPacket* const> packets,
+                                         std::span<const std::vector<RtpMark>> flows, std::span<const RtpMark> video,
+                                         AVRational time_base) {
+  const std::vector<RtpMark>* sound = nullptr;
+  for (const std::vector<RtpMark>& flow : flows) {
+    if (video.empty() || flow.empty() || flow.front().flow == video.front().flow) continue;
+    if (sound != nullptr) return {};
+    sound = &flow;
+  }
+  if (sound == nullptr || packets.empty()) return {};
+  std::vector<RtpMark> marks(packets.size(), sound->back());
+  auto mark = sound->rbegin();
+  const std::int64_t last = packets.back()->pts;
+  for (std::size_t i = packets.size(); i-- > 0;) {
+    const std::int64_t before_last = av_sat_sub64(last, packets[i]->pts);
+    const bool dated = last != AV_NOPTS_VALUE && packets[i]->pts != AV_NOPTS_VALUE;
+    while (dated && std::next(mark) != sound->rend() && step(mark->timestamp, sound->back().timestamp) < before_last &&
+           !is_near(step(mark->timestamp, sound->back().timestamp), before_last, time_base))
+      ++mark;
+    marks[i] = *mark;
+  }
+  return marks;
+}
+
+void correct_analyzed(std::span<AVPacket* const> units, std::span<const RtpMark> marks, std::int64_t frame,
+                      AVRational time_base) {
   if (units.empty()) return;
-  date_first(units, timestamps, frame, time_base);
+  date_first(units, marks, frame);
   shift_capture_times(units, time_base);
 }
 

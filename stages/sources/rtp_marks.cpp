@@ -78,16 +78,24 @@ void RtpMarks::see(Address address, std::span<const std::uint8_t, header_size> h
   if (!flows_.contains(address) && flows_.size() == most_flows) return;
   Flow& flow = flows_[address];
   if (!flow.sequence) flow.number = static_cast<int>(flows_.size());
-  const auto timestamp = static_cast<std::uint32_t>(get_big_endian(&head[4], 4));
+  const RtpMark mark{.flow = flow.number,
+                     .timestamp = static_cast<std::uint32_t>(get_big_endian(&head[4], 4)),
+                     .marker = (head[1] & 0x80U) != 0,
+                     .received = now_ns()};
   const bool in_order = is_next(flow, static_cast<std::uint16_t>(get_big_endian(&head[2], 2)));
-  const bool new_time = flow.timestamps.empty() || flow.timestamps.back() != timestamp;
-  if (keeps_timestamps_ && new_time && flow.timestamps.size() < most_timestamps) flow.timestamps.push_back(timestamp);
+  if (keeps_packets_) keep(flow, mark);
   // What it sorts it hands out by itself only once nothing is missing any more, or that has been given up.
-  if (in_order || !sorted_by_libav) {
-    newest_ = RtpMark{.flow = flow.number, .timestamp = timestamp, .marker = (head[1] & 0x80U) != 0};
-  } else {
-    newest_.reset();
+  newest_.reset();
+  if (in_order || !sorted_by_libav) newest_ = mark;
+}
+
+void RtpMarks::keep(Flow& flow, const RtpMark& mark) {
+  if (flow.packets.empty() || flow.packets.back().timestamp != mark.timestamp) {
+    if (flow.packets.size() < most_timestamps) flow.packets.push_back(mark);
+    return;
   }
+  flow.marked_midst = flow.marked_midst || flow.packets.back().marker;
+  flow.packets.back() = mark;
 }
 
 bool RtpMarks::is_next(Flow& flow, std::uint16_t sequence) {
@@ -100,13 +108,14 @@ bool RtpMarks::is_next(Flow& flow, std::uint16_t sequence) {
   return false;
 }
 
-std::vector<std::vector<std::uint32_t>> RtpMarks::take_timestamps() {
-  std::vector<std::vector<std::uint32_t>> all;
+std::vector<std::vector<RtpMark>> RtpMarks::take_flows() {
+  std::vector<std::vector<RtpMark>> all;
   for (auto& [address, flow] : flows_) {
-    if (!flow.had_gaps) all.push_back(std::move(flow.timestamps));
-    flow.timestamps.clear();
+    for (RtpMark& mark : flow.packets) mark.marker = mark.marker && !flow.marked_midst;
+    if (!flow.had_gaps && !flow.packets.empty()) all.push_back(std::move(flow.packets));
+    flow.packets.clear();
   }
-  keeps_timestamps_ = false;
+  keeps_packets_ = false;
   return all;
 }
 

@@ -1,6 +1,7 @@
 // What the headers of a camera's RTP packets say, and libavformat keeps to itself: the marker bit, which ends an access
-// unit, and the timestamp as it was sent. They are read where the packets are received: over RTSP's own connection
-// (also through the tunnel of rtsps), or by UDP.
+// unit, and the timestamp as it was sent; and when they were received, which is before libavformat hands out what it
+// reads while it analyzes the stream. They are read where the packets are received: over RTSP's own connection (also
+// through the tunnel of rtsps), or by UDP.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@ struct RtpMark {
   int flow = 0;  // packets of one stream have the same
   std::uint32_t timestamp = 0;
   bool marker = false;
+  std::int64_t received = 0;  // its last byte, monotonic, ns
 };
 
 // Finds the packets in the bytes of RTSP's connection, by how libavformat's client asks for them: byte by byte, and the
@@ -65,9 +67,10 @@ class RtpMarks final : public ReceiveObserver {
   // packets that were lost or came in another order, libavformat hands out what came earlier.
   [[nodiscard]] const std::optional<RtpMark>& newest() const { return newest_; }
 
-  // Returns the timestamps of each flow so far, each once, in the order in which they came, and keeps none from then
-  // on. Flows that lost packets are left out.
-  std::vector<std::vector<std::uint32_t>> take_timestamps();
+  // Returns the packets of each flow so far, one for each timestamp, in the order in which they came, and keeps none
+  // from then on: when the last one with that timestamp was received, and whether it has a marker. A flow in which
+  // other packets have one too has none that could be believed. Flows that lost packets are left out.
+  std::vector<std::vector<RtpMark>> take_flows();
 
  private:
   struct Flow {
@@ -75,7 +78,8 @@ class RtpMarks final : public ReceiveObserver {
     std::optional<std::uint16_t> sequence;  // the highest
     Deadline sorted;                        // from then on libavformat has nothing of it that waits to be sorted
     bool had_gaps = false;
-    std::vector<std::uint32_t> timestamps;
+    bool marked_midst = false;  // a packet whose timestamp the next one has, too, had a marker
+    std::vector<RtpMark> packets;
   };
   // Of a connection: its channel. Of UDP: none.
   struct Address {
@@ -85,13 +89,14 @@ class RtpMarks final : public ReceiveObserver {
   };
 
   void see(Address address, std::span<const std::uint8_t, 12> head, bool sorted_by_libav);
+  static void keep(Flow& flow, const RtpMark& mark);
   static bool is_next(Flow& flow, std::uint16_t sequence);
 
   InterleavedPackets interleaved_;
   int connection_ = -1;
   std::map<Address, Flow> flows_;
   bool between_packets_ = false;
-  bool keeps_timestamps_ = true;
+  bool keeps_packets_ = true;
   std::optional<RtpMark> newest_;
 };
 

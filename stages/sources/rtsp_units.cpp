@@ -1,9 +1,11 @@
 #include "stages/sources/rtsp_units.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "stages/sources/analyzed_units.h"
 #include "stages/sources/coded_fragment.h"
 
@@ -11,74 +13,96 @@ namespace campipe {
 
 void RtspUnits::begin(AVFormatContext& input, const MediaStreams& streams, ReadWatch& watch) {
   input_ = &input;
-  const SourceStream& description = streams.description;
   // A transport stream's packets have times and markers of their own.
-  if (!comes_in_fragments(description.codec->codec_id) || input.nb_programs > 0) return;
+  if (input.nb_programs > 0) return;
+  const SourceStream& description = streams.description;
   video_ = streams.video;
   audio_ = streams.audio;
   if (description.frame_rate > 0) frame_ = std::llround(1 / (description.frame_rate * av_q2d(description.time_base)));
-  units_.emplace(description.codec->codec_id, description.time_base);
-  parser_.emplace(*description.codec);
-  decode_times_.emplace(description.codec->video_delay, frame_);
-  empty_parser(watch);
-  if (audio_ >= 0 && needs_sound_frames(description.audio->codec_id))
+  if (comes_in_fragments(description.codec->codec_id)) {
+    units_.emplace(description.codec->codec_id, description.time_base);
+    parser_.emplace(*description.codec);
+    decode_times_.emplace(description.codec->video_delay, frame_);
+  }
+  take_analyzed(watch);
+  if (units_ && audio_ >= 0 && needs_sound_frames(description.audio->codec_id))
     sound_.emplace(*description.audio, description.audio_time_base);
 }
 
-void RtspUnits::empty_parser(ReadWatch& watch) {
-  std::vector<AvPacket> analyzed;
-  std::vector<AVPacket*> video;
-  input_->flags |= AVFMT_FLAG_NOPARSE;
+void RtspUnits::take_analyzed(ReadWatch& watch) {
+  struct Analyzed {
+    AvPacket packet;
+    std::optional<RtpMark> mark;
+  };
+  std::vector<Analyzed> analyzed;
+  if (units_) input_->flags |= AVFMT_FLAG_NOPARSE;
   watch.refuse_waits(true);
   for (AvPacket packet = make_av_packet(); av_read_frame(input_, packet.get()) >= 0; packet = make_av_packet()) {
-    if (packet->stream_index == video_) video.push_back(packet.get());
-    analyzed.push_back(std::move(packet));
+    if (packet->stream_index == video_ || packet->stream_index == audio_) analyzed.push_back({std::move(packet), {}});
   }
   watch.refuse_waits(false);
-  correct_analyzed(video, marks_.take_timestamps(), frame_, input_->streams[video_]->time_base);
-  for (AvPacket& packet : analyzed) {
-    if (packet->stream_index == video_ || packet->stream_index == audio_) add(std::move(packet), std::nullopt);
+  std::vector<AVPacket*> video;
+  std::vector<AVPacket*> audio;
+  for (const Analyzed& one : analyzed) (one.packet->stream_index == video_ ? video : audio).push_back(one.packet.get());
+  const auto flows = marks_.take_flows();
+  const std::vector<RtpMark> video_marks = find_marks(video, flows, frame_, input_->streams[video_]->time_base);
+  std::vector<RtpMark> audio_marks;
+  if (!audio.empty()) audio_marks = find_marks_of_sound(audio, flows, video_marks, input_->streams[audio_]->time_base);
+  if (units_) correct_analyzed(video, video_marks, frame_, input_->streams[video_]->time_base);
+  auto of_video = video_marks.begin();
+  auto of_audio = audio_marks.begin();
+  for (Analyzed& one : analyzed) {
+    if (one.packet->stream_index == video_ && of_video != video_marks.end()) one.mark = *of_video++;
+    if (one.packet->stream_index == audio_ && of_audio != audio_marks.end()) one.mark = *of_audio++;
   }
+  for (Analyzed& one : analyzed) {
+    const auto received = one.mark ? std::optional(one.mark->received) : std::nullopt;
+    add(std::move(one.packet), one.mark, received);
+  }
+  // Frames were made later than they came, behind the sound of that time.
+  if (std::ranges::all_of(ready_, [](const Ready& ready) { return ready.received.has_value(); }))
+    std::ranges::stable_sort(ready_, {}, &Ready::received);
 }
 
 int RtspUnits::read(AVPacket& packet) {
   while (ready_.empty()) {
-    if (!units_) return av_read_frame(input_, &packet);
     if (failure_ < 0) return failure_;
     marks_.forget_newest();
     AvPacket next = make_av_packet();
     const int code = av_read_frame(input_, next.get());
-    if (code == AVERROR(EAGAIN)) return code;
     if (code >= 0) {
-      add(std::move(next), marks_.newest());
+      const auto& mark = marks_.newest();
+      add(std::move(next), mark, mark ? mark->received : now_ns());
       continue;
     }
+    if (code == AVERROR(EAGAIN) || !units_) return code;
     failure_ = code;
     units_->end();
     take_units();
   }
-  av_packet_move_ref(&packet, ready_.front().get());
+  av_packet_move_ref(&packet, ready_.front().packet.get());
+  received_ = ready_.front().received;
   ready_.pop_front();
   return 0;
 }
 
-void RtspUnits::add(AvPacket packet, const std::optional<RtpMark>& mark) {
-  if (packet->stream_index == video_) {
-    if (packet->size > 0) units_->add(std::move(packet), mark);
+void RtspUnits::add(AvPacket packet, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received) {
+  if (units_ && packet->stream_index == video_) {
+    if (packet->size > 0) units_->add(std::move(packet), mark, received);
     take_units();
   } else if (packet->stream_index == audio_ && sound_) {
-    sound_->add(*packet, [this](AvPacket frame) { ready_.push_back(std::move(frame)); });
+    sound_->add(*packet, [&](AvPacket frame) { ready_.push_back({std::move(frame), received}); });
   } else {
-    ready_.push_back(std::move(packet));
+    ready_.push_back({std::move(packet), received});
   }
 }
 
 void RtspUnits::take_units() {
-  while (AvPacket unit = units_->take()) {
-    parser_->flag_key(*unit);
-    decode_times_->date(*unit, parser_->is_b_frame());
-    unit->duration = frame_;
-    ready_.push_back(std::move(unit));
+  while (auto unit = units_->take()) {
+    parser_->flag_key(*unit->packet);
+    decode_times_->date(*unit->packet, parser_->is_b_frame());
+    unit->packet->duration = frame_;
+    ready_.push_back({std::move(unit->packet), unit->received});
   }
 }
 

@@ -1,10 +1,12 @@
-// What an RTSP camera sends, as whole access units and frames of sound, each as soon as it is complete.
+// What an RTSP camera sends, as whole access units and frames of sound, each as soon as it is complete, and with when
+// it was received.
 //
 // libavformat hands out an access unit of H.264, HEVC or MPEG-4 only once the next one has begun: a frame late, and
 // with the capture time of the next one. Its parser is needed for the analysis of the stream, and is left out from then
 // on: a read that fails at once has it give back all that it holds.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 
@@ -26,28 +28,36 @@ class RtspUnits {
   // A read that fails now loses nothing of a packet.
   [[nodiscard]] bool is_between_packets() const { return marks_.is_between_packets(); }
 
-  // After the analysis of `input`, which outlives this; its waits ask `watch`. Other codecs are left to libavformat.
-  // Throws std::bad_alloc.
+  // After the analysis of `input`, which outlives this; its waits ask `watch`. Of other codecs libavformat puts the
+  // frames together. Throws std::bad_alloc.
   void begin(AVFormatContext& input, const MediaStreams& streams, ReadWatch& watch);
 
   // As av_read_frame() of that input. A read that fails gives what there is of a unit first.
   int read(AVPacket& packet);
+  // When the last of what was read last was received (monotonic, ns); nothing: that is not known.
+  [[nodiscard]] std::optional<std::int64_t> received() const { return received_; }
 
  private:
-  void empty_parser(ReadWatch& watch);
-  void add(AvPacket packet, const std::optional<RtpMark>& mark);
+  struct Ready {
+    AvPacket packet;
+    std::optional<std::int64_t> received;
+  };
+
+  void take_analyzed(ReadWatch& watch);
+  void add(AvPacket packet, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received);
   void take_units();
 
   RtpMarks marks_;
   AVFormatContext* input_ = nullptr;
   int video_ = -1;
   int audio_ = -1;
-  std::int64_t frame_ = 0;  // its length, in the video's time base; 0: not known
-  std::optional<AccessUnits> units_;
+  std::int64_t frame_ = 0;            // its length, in the video's time base; 0: not known
+  std::optional<AccessUnits> units_;  // of codecs that come in fragments
   std::optional<UnitParser> parser_;
   std::optional<DecodeTimes> decode_times_;
   std::optional<SoundFrames> sound_;
-  std::deque<AvPacket> ready_;
+  std::deque<Ready> ready_;
+  std::optional<std::int64_t> received_;
   int failure_ = 0;  // to be returned when all that is ready was read
 };
 

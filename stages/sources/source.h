@@ -49,6 +49,9 @@ class Source {
   // The next packet of the video stream, or of the audio stream where there is one and it is wanted, into `packet`
   // (unreferenced before). Corrupt packets have AV_PKT_FLAG_CORRUPT. Throws Error (SourceError) when reading fails.
   virtual ReadResult read(AVPacket& packet) = 0;
+  // When the last of what was read last came from the network (monotonic, ns), which is before it was read where the
+  // analysis of the stream had to come first; nothing: it is not known, or was then.
+  [[nodiscard]] virtual std::optional<std::int64_t> received() const { return std::nullopt; }
   // Back to the first packet, for `loop`. Throws Error where the source cannot.
   virtual void rewind() = 0;
   // Goes to a key frame at or before `pts` (ns from the start), after a restart. Frames up to `pts` may come again.

@@ -101,6 +101,8 @@ class StreamSource final : public Source {
     return ReadResult::packet;
   }
 
+  std::optional<std::int64_t> received() const override { return units_ ? units_->received() : std::nullopt; }
+
   void rewind() override { throw Error(shown_ + " cannot be played again: it is live"); }
   void seek(std::int64_t /*pts*/) override { throw Error(shown_ + " has no place to go back to: it is live"); }
 

@@ -40,7 +40,7 @@ class Run {
     if ((flags & 4U) != 0)
       mark = RtpMark{.flow = (flags & 16U) != 0 ? 2 : 1, .timestamp = time_, .marker = (flags & 8U) != 0};
     sent_ += data;
-    units_.add(std::move(fragment), mark);
+    units_.add(std::move(fragment), mark, time_);
     take();
   }
 
@@ -51,8 +51,8 @@ class Run {
 
  private:
   void take() {
-    while (const AvPacket unit = units_.take()) {
-      const Bytes data(unit->data, static_cast<std::size_t>(unit->size));
+    while (const auto unit = units_.take()) {
+      const Bytes data(unit->packet->data, static_cast<std::size_t>(unit->packet->size));
       require(!data.empty() && holds_picture(codec_, data), "a unit holds a picture");
       for (const std::uint8_t byte : data) {
         at_ = sent_.find(static_cast<char>(byte), at_);

@@ -27,8 +27,9 @@ void check(std::span<const std::uint8_t> input) {
     }
     require(!marks.newest() || marks.newest()->flow > 0, "a flow has a number");
   }
-  for (const auto& timestamps : marks.take_timestamps()) {
-    require(std::ranges::adjacent_find(timestamps) == timestamps.end(), "a timestamp is there once");
+  for (const auto& packets : marks.take_flows()) {
+    require(std::ranges::adjacent_find(packets, {}, &RtpMark::timestamp) == packets.end(), "a timestamp is there once");
+    require(std::ranges::is_sorted(packets, {}, &RtpMark::received), "packets are in the order in which they came");
   }
 }
 

@@ -1,4 +1,5 @@
-// When frames were taken, as a recording's index has it: by the camera's sender reports, to the frame.
+// When frames were taken, as a recording's index and its timeline have it: by the camera's sender reports, or by when
+// their last packets arrived.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -8,10 +9,12 @@
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
 #include "core/ffmpeg.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/coded_units.h"
 #include "tests/unit/producer_times.h"
@@ -104,35 +107,91 @@ TEST_P(CaptureTime, OfEachFileIsThatOfItsFirstFrame) {
   }
 }
 
+// It hangs up after every 12 frames, and counts from somewhere else in its next connection.
+TEST(CaptureTimeWithoutReports, IsWhenEachFrameArrivedAlsoAfterReconnections) {
+  constexpr std::int64_t slow = 200'000;  // us, from frame to frame
+  constexpr std::size_t connections = 3;
+  const std::vector<CodedUnit> units = coded_units({.count = 12, .gop = 4});
+  const std::int64_t begun = utc_now_ns() / 1000;
+  std::mutex mutex;
+  std::vector<std::int64_t> sent;  // us; of each frame
+  std::size_t served = 0;
+  RtpCamera camera({video_media("H264")}, [&](RtpLine& line) {
+    {
+      const std::lock_guard lock(mutex);
+      if (served++ >= connections) return line.wait_for_end();
+    }
+    const std::int64_t first = (utc_now_ns() / 1000 - begun) / slow + 1;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const std::int64_t taken = begun + (first + static_cast<std::int64_t>(i)) * slow;
+      const auto time = static_cast<std::uint32_t>(first * 700'000 + static_cast<std::int64_t>(i) * 18'000);
+      std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
+      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
+      for (std::size_t k = 0; k < payloads.size(); ++k)
+        if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
+      const std::lock_guard lock(mutex);
+      sent.push_back(taken);
+    }
+  });
+  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" +
+             camera.url() +
+             "\"\n    rtsp_transport: tcp\n    retry_max: 1s\n    encode: {codec: copy}\n"
+             "    record: {path: \"cam.mkv\"}\n");
+  ASSERT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return served > connections;
+  })) << rig.log();
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const VideoFile video = read_video(rig.file("cam.mkv"));
+  ASSERT_EQ(video.pictures.size(), sent.size()) << rig.log();
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const auto passed = static_cast<double>(video.pictures[i].pts - video.pictures[0].pts) / 1000;
+    EXPECT_NEAR(passed, static_cast<double>(sent[i] - sent[0]), slow / 2.0) << i << rig.log();
+  }
+  std::ifstream index(rig.file("cam.index.jsonl"));
+  std::string line;
+  ASSERT_TRUE(std::getline(index, line)) << rig.log();
+  EXPECT_NEAR(static_cast<double>(us_of(json::parse(line).at("start"))), static_cast<double>(sent[0]), slow / 2.0)
+      << line;
+}
+
+// A camera that takes a frame each `step` us from `begun` (UTC, us) on, and says so with every 25th.
+std::unique_ptr<RtpCamera> camera_with_clock(const std::vector<CodedUnit>& units, std::int64_t begun,
+                                             std::int64_t step) {
+  return std::make_unique<RtpCamera>(std::vector{video_media("H264")}, [&units, begun, step](RtpLine& line) {
+    const std::int64_t first = (utc_now_ns() / 1000 - begun) / step + 1;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const std::int64_t number = first + static_cast<std::int64_t>(i);
+      const std::int64_t taken = begun + number * step;
+      const auto time = static_cast<std::uint32_t>(number * step * 9 / 100);
+      std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
+      if (i % 25 == 0 && !line.report(0, taken, time)) return;
+      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
+      for (std::size_t k = 0; k < payloads.size(); ++k)
+        if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
+    }
+    line.wait_for_end();
+  });
+}
+
+std::string pair_of(const RtpCamera& left, const RtpCamera& right, const std::string& keys) {
+  const auto member = [](const std::string& name, const RtpCamera& camera) {
+    return "  " + name + ": {source: \"" + camera.url() + "\", rtsp_transport: tcp, encode: {codec: h264, gop: 1s}, " +
+           "record: {path: \"" + name + ".mp4\"}}\n";
+  };
+  return "http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n" + member("left", left) +
+         member("right", right) + "sync_groups:\n  pair: {cameras: [left, right], " + keys + "}\n";
+}
+
 // Two cameras without a common trigger: the second one takes its frames 9 ms after the first.
 TEST(CaptureTimeOfASet, IsTheSameInTheFilesOfAllMembers) {
   constexpr std::int64_t apart = 9000;  // us
   const std::vector<CodedUnit> units = coded_units({.count = 500, .gop = 25});
   const std::int64_t begun = utc_now_ns() / 1000;
-  const auto camera_of = [&](std::int64_t later) {
-    return std::make_unique<RtpCamera>(std::vector{video_media("H264")}, [&units, begun, later](RtpLine& line) {
-      const std::int64_t first = (utc_now_ns() / 1000 - begun) / frame + 1;
-      for (std::size_t i = 0; i < units.size(); ++i) {
-        const std::int64_t number = first + static_cast<std::int64_t>(i);
-        const std::int64_t taken = begun + later + number * frame;
-        const auto time = static_cast<std::uint32_t>(number * 3600);
-        std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
-        if (i % 25 == 0 && !line.report(0, taken, time)) return;
-        const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
-        for (std::size_t k = 0; k < payloads.size(); ++k)
-          if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
-      }
-      line.wait_for_end();
-    });
-  };
-  const auto left = camera_of(0);
-  const auto right = camera_of(apart);
-  const auto member = [](const std::string& name, const RtpCamera& camera) {
-    return "  " + name + ": {source: \"" + camera.url() + "\", rtsp_transport: tcp, encode: {codec: h264, gop: 1s}, " +
-           "record: {path: \"" + name + ".mp4\"}}\n";
-  };
-  RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 2}\ncameras:\n" + member("left", *left) +
-             member("right", *right) + "sync_groups:\n  pair: {cameras: [left, right], rate: 25, tolerance: 20ms}\n");
+  const auto left = camera_with_clock(units, begun, frame);
+  const auto right = camera_with_clock(units, begun + apart, frame);
+  RigRun rig(pair_of(*left, *right, "rate: 25, tolerance: 20ms"));
   const auto times_of = [&](const std::string& name) { return producer_times(bytes_of(rig.file(name + ".mp4"))); };
   ASSERT_TRUE(eventually([&] {
     return std::filesystem::exists(rig.file("left.mp4")) && std::filesystem::exists(rig.file("right.mp4")) &&
@@ -154,6 +213,27 @@ TEST(CaptureTimeOfASet, IsTheSameInTheFilesOfAllMembers) {
   // In the middle between the two cameras' clocks, once both have sent their reports for a while.
   const double off = std::fmod(static_cast<double>(lefts.back().utc / 1000 - begun), frame);
   EXPECT_NEAR(off, apart / 2.0, 2 * bound) << rig.log();
+}
+
+// Slow ones, of which one takes its frames shortly before the middle between two sets, and the other one behind it: of
+// one set, the one's frame comes nearly a set later than the other's.
+TEST(SlowSets, AreCompleteAlsoWhereTheirFramesLieOnBothSidesOfTheMiddle) {
+  constexpr std::int64_t slow = 200'000;  // us
+  const std::vector<CodedUnit> units = coded_units({.count = 40, .gop = 5});
+  const std::int64_t begun = utc_now_ns() / 1000 / slow * slow;
+  const auto left = camera_with_clock(units, begun + 90'000, slow);
+  const auto right = camera_with_clock(units, begun + 110'000, slow);
+  RigRun rig(pair_of(*left, *right, "rate: 5, tolerance: 200ms"));
+  const auto seconds_in = [&](const std::string& name) {
+    return std::filesystem::exists(rig.file(name)) ? producer_times(bytes_of(rig.file(name))).size() : 0;
+  };
+  ASSERT_TRUE(eventually([&] { return seconds_in("left.mp4") >= 4 && seconds_in("right.mp4") >= 4; })) << rig.log();
+  rig.signal(SIGTERM);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  for (const std::string camera : {"left", "right"}) {
+    const json frames = rig.camera(camera).at("frames");
+    EXPECT_LT(4 * frames.at("dropped").value("late", 0), frames.at("decoded").get<int>()) << camera << rig.log();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(BFrames, CaptureTime, testing::Values(0, 2),

@@ -36,16 +36,18 @@ class H264Units : public testing::Test {
     fragment->pts = pts.value_or(time);
     set_wall_clock(*fragment, 1'000'000 + fragment->pts);
     if (mark) mark->timestamp = time;
-    units_.add(std::move(fragment), mark);
+    units_.add(std::move(fragment), mark, ++received_);
   }
 
   // What is complete by now.
   std::vector<std::string> taken() {
     std::vector<std::string> all;
-    while (const AvPacket unit = units_.take()) {
-      all.emplace_back(unit->data, unit->data + unit->size);
-      times_.push_back(unit->pts);
-      EXPECT_EQ(wall_clock(*unit), 1'000'000 + unit->pts);
+    while (const auto unit = units_.take()) {
+      const AVPacket& packet = *unit->packet;
+      all.emplace_back(packet.data, packet.data + packet.size);
+      times_.push_back(packet.pts);
+      arrivals_.push_back(unit->received.value());
+      EXPECT_EQ(wall_clock(packet), 1'000'000 + packet.pts);
     }
     return all;
   }
@@ -55,11 +57,24 @@ class H264Units : public testing::Test {
     for (std::uint32_t i = 0; i <= time / frame; ++i) add(picture, i * frame, at_end);
     taken();
     times_.clear();
+    arrivals_.clear();
   }
 
+  std::int64_t received_ = 0;  // the newest fragment
   AccessUnits units_{AV_CODEC_ID_H264, {1, 90'000}};
   std::vector<std::int64_t> times_;
+  std::vector<std::int64_t> arrivals_;
 };
+
+TEST_F(H264Units, WereReceivedWithTheirLastFragments) {
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    add(picture, i * frame);
+    add(more, i * frame);
+  }
+  units_.end();
+  taken();
+  EXPECT_THAT(arrivals_, ElementsAre(2, 4, 6));
+}
 
 TEST_F(H264Units, EndWithTheirMarkersOnceTheseHaveBeenRight) {
   for (std::uint32_t i = 0; i < 3; ++i) {

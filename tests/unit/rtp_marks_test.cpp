@@ -123,16 +123,51 @@ TEST_F(Marks, OfUdpAreUnknownWhileLibavformatMayWaitForWhatIsMissing) {
   expect(4, true);
 }
 
-TEST_F(Marks, KeepTheTimestampsOfEachStreamUntilTheyAreTaken) {
+std::vector<std::vector<std::uint32_t>> timestamps_of(const std::vector<std::vector<RtpMark>>& flows) {
+  std::vector<std::vector<std::uint32_t>> all;
+  for (const auto& flow : flows) {
+    all.emplace_back();
+    for (const RtpMark& mark : flow) all.back().push_back(mark.timestamp);
+  }
+  return all;
+}
+
+TEST_F(Marks, KeepThePacketsOfEachStreamUntilTheyAreTaken) {
   for (std::uint32_t i = 0; i < 4; ++i) {
     const auto sequence = static_cast<std::uint16_t>(i);
     read_packet(0, packet(sequence, 100 + i / 2, false));
     read_packet(2, packet(sequence, 200 + i, false));
     marks_.on_datagram(7, bytes(packet(static_cast<std::uint16_t>(2 * i), 300, false)));  // with gaps
   }
-  EXPECT_THAT(marks_.take_timestamps(), ElementsAre(ElementsAre(100, 101), ElementsAre(200, 201, 202, 203)));
+  EXPECT_THAT(timestamps_of(marks_.take_flows()), ElementsAre(ElementsAre(100, 101), ElementsAre(200, 201, 202, 203)));
   read_packet(0, packet(4, 103, false));
-  EXPECT_THAT(marks_.take_timestamps(), ElementsAre(IsEmpty(), IsEmpty()));
+  EXPECT_THAT(marks_.take_flows(), IsEmpty());
+}
+
+// Each time with its last packet.
+TEST_F(Marks, SayWhenTheLastPacketOfATimestampWasReceived) {
+  read_packet(0, packet(0, 100, false));
+  const std::int64_t between = now_ns();
+  read_packet(0, packet(1, 100, true));
+  read_packet(0, packet(2, 101, true));
+  const auto flows = marks_.take_flows();
+  ASSERT_EQ(flows.size(), 1U);
+  ASSERT_EQ(flows[0].size(), 2U);
+  EXPECT_GE(flows[0][0].received, between);
+  EXPECT_LE(flows[0][0].received, flows[0][1].received);
+  EXPECT_LE(flows[0][1].received, now_ns());
+  EXPECT_TRUE(flows[0][0].marker && flows[0][1].marker);
+}
+
+TEST_F(Marks, AreNotBelievedWhereOneStandsInTheMidst) {
+  std::uint16_t sequence = 0;
+  for (std::uint32_t time = 0; time < 3; ++time) {
+    read_packet(0, packet(sequence++, time, time == 1));
+    read_packet(0, packet(sequence++, time, true));
+  }
+  const auto flows = marks_.take_flows();
+  ASSERT_EQ(flows.size(), 1U);
+  for (const RtpMark& mark : flows[0]) EXPECT_FALSE(mark.marker) << mark.timestamp;
 }
 
 }  // namespace
