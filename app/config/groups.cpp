@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "app/config/key_table.h"
@@ -34,6 +35,7 @@ class Groups {
     bool good = check_key_frames(given, members);
     good = check_members(given, members, group) && good;
     if (given["rate"].node == nullptr ? !find_rate(given, members, group) : !given["rate"].good) return;
+    if (given["max_wait"].node == nullptr) group.max_wait = usual_wait(group);
     good = check_wait(given, group) && good;
     if (!good) return;
     for (GivenCamera* member : members) {
@@ -102,6 +104,12 @@ class Groups {
   static const YamlNode& at(const Given<GroupKeys>& given, const char* key) {
     const YamlNode* const node = given[key].node;
     return node != nullptr ? *node : *given.node;
+  }
+
+  // Cameras without a common trigger give frames of one set up to a set apart, and they jitter.
+  static std::chrono::nanoseconds usual_wait(const GroupConfig& group) {
+    const std::chrono::duration<double> sets(1.5 / group.rate);
+    return std::max(group.max_wait, std::chrono::duration_cast<std::chrono::nanoseconds>(sets));
   }
 
   bool check_wait(const Given<GroupKeys>& given, const GroupConfig& group) {

@@ -21,6 +21,7 @@ constexpr auto finish_spare = std::chrono::milliseconds(200);
 constexpr long double second = 1e9L;
 constexpr std::uint64_t most_apart = 256;           // sets of members, besides the time that has passed
 constexpr double most_in_a_second = 10'000;         // sets of files that are read as fast as they go
+constexpr int many_late = 10;                       // frames, one after another
 constexpr std::int64_t same_clock = 1'000'000'000;  // ns; a media clock that is farther from UTC is another one
 
 std::int64_t sets_in(std::int64_t time, double rate) {
@@ -142,11 +143,25 @@ bool GroupGate::act_through(std::uint64_t set, const Frame* own, SetOutcome outc
 
 void GroupGate::act(std::uint64_t set, const Frame* own, SetOutcome outcome, bool in_time) {
   const bool is_own = own != nullptr && own->times.set == set;
+  if (is_own) note_lateness(in_time);
   if (outcome == SetOutcome::encode) {
     const Frame* const frame = is_own || !last_ ? own : &*last_;
     if (frame != nullptr) encode(set, *frame, !is_own);
   } else if (is_own) {
     stream_.drop(in_time ? DropCause::set_incomplete : DropCause::late);
+  }
+}
+
+// Once is no reason to write a line: a process was restarted, or the network was slow.
+void GroupGate::note_lateness(bool in_time) {
+  late_in_a_row_ = in_time ? 0 : late_in_a_row_ + 1;
+  if (late_in_a_row_ < many_late) return;
+  late_in_a_row_ = 0;
+  if (const auto more = late_lines_.pass()) {
+    spdlog::warn(
+        "{}: its last {} frames came when their sets had been decided, and are left out: its group '{}' waits {:.4g} "
+        "ms for a frame, and sets are {:.4g} ms apart; give the group a longer max_wait{}",
+        name_, many_late, group_.name, static_cast<double>(group_.max_wait.count()) / 1e6, 1000 / group_.rate, *more);
   }
 }
 

@@ -79,6 +79,7 @@ class GroupGate {
   void begin(const FrameTimes& first);
   bool act_through(std::uint64_t set, const Frame* own, SetOutcome outcome);
   void act(std::uint64_t set, const Frame* own, SetOutcome outcome, bool in_time);
+  void note_lateness(bool in_time);
   void encode(std::uint64_t set, const Frame& frame, bool repeated);
   void record_decisions();
   void go_alone();
@@ -99,6 +100,8 @@ class GroupGate {
   std::optional<Frame> last_;          // frame that came
   bool left_ = false;
   bool is_member_;  // none other takes its place just now
+  int late_in_a_row_ = 0;
+  LineLimit late_lines_{std::chrono::minutes(1)};
   LineLimit skew_lines_{std::chrono::minutes(1)};
 };
 

@@ -130,6 +130,17 @@ TEST_F(ConfigGroups, MistakesAreReportedWithTheirPlace) {
               ElementsAre(HasSubstr("sync_groups.b.cameras[0]: camera 'right' is in group 'a' already")));
 }
 
+// Frames of one set may come up to a set apart.
+TEST_F(ConfigGroups, WaitForMoreThanASet) {
+  const auto wait = [](const std::string& keys) {
+    return load(with_group("cameras: [left, right], " + keys)).rig.cameras.at(0).group.value().max_wait;
+  };
+  EXPECT_EQ(wait("rate: 25"), 200ms);
+  EXPECT_EQ(wait("rate: 5"), 300ms);
+  EXPECT_EQ(wait("rate: 1"), 1500ms);
+  EXPECT_EQ(wait("rate: 1, max_wait: 20ms"), 20ms);
+}
+
 TEST_F(ConfigGroups, AreDescribedInALineEach) {
   const auto described = [](const std::string& keys) {
     const LoadedConfig loaded = load(with_group("cameras: [right, left], " + keys));

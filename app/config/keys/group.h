@@ -25,7 +25,8 @@ void describe_keys(Keys& keys, Of<GroupConfig>) {
   keys.key("max_wait", &G::max_wait, DurationKey{1ms, 10s},
            {.meaning = "how long a set waits for a frame that has not come. The cameras' `queue_size` is raised to "
                        "what comes meanwhile",
-            .range = "1ms to 10s, and up to 28 sets"});
+            .range = "1ms to 10s, and up to 28 sets",
+            .fallback = "200ms, or one and a half sets where that is longer"});
   keys.key("on_missing", &G::on_missing,
            {.meaning = "what becomes of a set for which a camera has no frame in time. `repeat`: that camera encodes "
                        "its last frame again; `drop`: no camera encodes the set; `wait`: as `repeat`, but only after "
