@@ -31,9 +31,15 @@ TEST(Probe, ThatCrashesIsTold) {
 }
 
 TEST(Probe, ThatHangsIsKilledInTimeAndSaysWhereItWas) {
-  const Devices found = probe_with("hang", milliseconds(1500));  // who hangs would do so for ever
-  EXPECT_TRUE(found.gpus.empty());
-  EXPECT_THAT(found.problem, HasSubstr("did not end within 1.5 s, and was killed; its last output: "));
+  // Who hangs would do so for ever; how long it takes until it does is the machine's.
+  Devices found;
+  for (const int limit : {1500, 6000, 24'000}) {
+    found = probe_with("hang", milliseconds(limit));
+    EXPECT_TRUE(found.gpus.empty());
+    ASSERT_THAT(found.problem, HasSubstr("did not end within "));
+    if (found.problem.find("its last output") != std::string::npos) break;
+  }
+  EXPECT_THAT(found.problem, HasSubstr("and was killed; its last output: "));
   EXPECT_THAT(found.problem, HasSubstr("counting the GPUs"));
 }
 

@@ -257,8 +257,7 @@ TEST_P(RtspStall, EndsInAReconnection) {
   begin(camera.url(), "    rtsp_transport: " + GetParam() + "\n    read_timeout: 1500ms\n");
   wait_for_more();
   camera.command("stall");
-  wait_for_log("cam: away");
-  EXPECT_THAT(rig_->log(), HasSubstr("has sent no video for 1.5 s (read_timeout)"));
+  wait_for_log("has sent no video for 1.5 s (read_timeout)");
   camera.command("go");
   wait_for_more();
   EXPECT_GE(end().at("reconnects"), 1);
