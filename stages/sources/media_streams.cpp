@@ -245,4 +245,13 @@ MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, 
   return chosen;
 }
 
+void begin_time(SourceStream& description, AVPacket& first) {
+  std::int64_t time = first.pts != AV_NOPTS_VALUE ? first.pts : first.dts;
+  if (time == AV_NOPTS_VALUE && description.frame_rate > 0) {
+    time = description.start - std::llround(1 / (description.frame_rate * av_q2d(description.time_base)));
+    first.pts = first.dts = time;
+  }
+  if (time != AV_NOPTS_VALUE) description.start = time;
+}
+
 }  // namespace campipe

@@ -22,6 +22,10 @@ struct MediaStreams {
 // `input`. Throws Error: there is no such video stream.
 MediaStreams choose_streams(AVFormatContext& input, const SourceConfig& config, const std::string& name);
 
+// Time begins with the first packet of the video. Where libavformat has missed that one's time, the next one's is
+// known.
+void begin_time(SourceStream& description, AVPacket& first);
+
 // MPEG-TS may move a programme's video and sound to other streams at any time, by its programme map: those are chosen
 // then. So are those that come up in a piece of HLS, or of which alone there is video, with their first key frame.
 // Before each packet that was read is looked at; the description refers to the new stream from then on.

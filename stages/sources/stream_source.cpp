@@ -1,7 +1,6 @@
 #include "stages/sources/stream_source.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -27,6 +26,7 @@
 #include "stages/sources/source_kind.h"
 #include "stages/sources/source_peers.h"
 #include "stages/sources/tls_tunnel.h"
+#include "stages/sources/ts_units.h"
 
 namespace campipe {
 namespace {
@@ -149,6 +149,7 @@ class StreamSource final : public Source {
     LibavMessages messages = source_messages();
     const LibavCapture capture(messages);
     input_.reset();
+    ts_units_.reset();
     if (is_rtsp()) received_.show_to(&units_.emplace().observer());
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     pieces_.restart();
@@ -162,6 +163,7 @@ class StreamSource final : public Source {
     if (!is_device()) check_opening(analyze(), messages);
     choose();
     if (units_) units_->begin(*input_, streams_, watch_);
+    if (TsUnits::reads(*input_)) ts_units_.emplace(*input_, streams_);
     const int index = read_first();
     watch_.forget_packets();
     if (index >= 0) return;
@@ -318,20 +320,14 @@ class StreamSource final : public Source {
         av_packet_unref(first_.get());
         continue;
       }
-      if (index >= 0) begin_time();
+      if (index >= 0) begin_time(streams_.description, *first_);
       return index;
     }
   }
 
-  // Time begins with the first packet. Where libavformat has missed that one's time, the next one's is known.
-  void begin_time() {
-    SourceStream& description = streams_.description;
-    std::int64_t time = first_->pts != AV_NOPTS_VALUE ? first_->pts : first_->dts;
-    if (time == AV_NOPTS_VALUE && description.frame_rate > 0) {
-      time = description.start - std::llround(1 / (description.frame_rate * av_q2d(description.time_base)));
-      first_->pts = first_->dts = time;
-    }
-    if (time != AV_NOPTS_VALUE) description.start = time;
+  int read_next(AVPacket& packet) {
+    if (ts_units_) return ts_units_->read(packet);
+    return units_ ? units_->read(packet) : av_read_frame(input_.get(), &packet);
   }
 
   // The index of the stream; AVERROR_EXIT, if interrupted; AVERROR_EOF: the end. Throws for all else.
@@ -349,7 +345,7 @@ class StreamSource final : public Source {
     for (;;) {
       // Where a wait was broken off libavformat hands out what it still has, and would then go on as if nothing were.
       if (watch_.interrupted() || watch_.timed_out()) return AVERROR_EXIT;
-      const int code = units_ ? units_->read(packet) : av_read_frame(input_.get(), &packet);
+      const int code = read_next(packet);
       if (code == AVERROR(EAGAIN)) {
         if (watch_.ask()) return AVERROR_EXIT;
         // Capture devices alone: libavdevice keeps to itself what could be waited for.
@@ -404,7 +400,8 @@ class StreamSource final : public Source {
   std::string elsewhere_;                     // the URL that RTSP leads to, and may not; empty: none
   AvInput input_;
   MediaStreams streams_;
-  std::optional<RtspUnits> units_;  // of RTSP alone
+  std::optional<RtspUnits> units_;   // of RTSP alone
+  std::optional<TsUnits> ts_units_;  // of a transport stream alone
   AvPacket first_ = make_av_packet();
   nanoseconds waited_{0};
   bool by_arrival_ = false;  // it has no times

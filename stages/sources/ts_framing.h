@@ -1,0 +1,26 @@
+// The packets of a transport stream that comes in pieces of any length, whatever lies between them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "stages/sources/ts_packet.h"
+
+namespace campipe {
+
+class TsFraming {
+ public:
+  void add(std::span<const std::uint8_t> bytes);
+  // The next packet, which begins with its sync byte; it is valid until bytes are added. Nothing: not all of one is
+  // there. Behind what is none, the next one is where another one follows it.
+  std::optional<TsPacket> next();
+
+ private:
+  bool find_next();
+
+  std::vector<std::uint8_t> bytes_;
+  std::size_t at_ = 0;  // of the next packet
+  bool lost_ = false;   // it is not known where packets begin
+};
+
+}  // namespace campipe

@@ -1,0 +1,230 @@
+#include "stages/sources/ts_units.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "core/c_callback.h"
+#include "stages/sources/coded_fragment.h"
+
+namespace campipe {
+namespace {
+
+constexpr int first_wanted = 4;
+constexpr int wanted_more = 4;  // times as many, after each that was not right
+constexpr int most_wanted = 1 << 20;
+
+// The first zero of the next start code may be at its end, and its own at the end of the one before.
+bool is_whole(const AVPacket& unit, const Pes& pes) {
+  const auto size = static_cast<std::size_t>(unit.size);
+  return size == pes.size || (size == pes.size + 1 && unit.data[pes.size] == 0);
+}
+
+}  // namespace
+
+bool TsUnits::reads(const AVFormatContext& input) {
+  std::int64_t size = 0;
+  return std::strcmp(input.iformat->name, "mpegts") == 0 &&
+         av_opt_get_int(input.priv_data, "ts_packetsize", 0, &size) >= 0 && size == std::int64_t{ts_packet_size};
+}
+
+TsUnits::TsUnits(AVFormatContext& input, const MediaStreams& streams)
+    : input_(input),
+      streams_(streams),
+      received_(input.pb),
+      handed_(open_avio(ts_packet_size, this, c_callback<&TsUnits::hand_to_libav, AVERROR_EXTERNAL>, nullptr)),
+      position_(avio_tell(received_)) {
+  follow_video();
+  handed_->pos = position_;
+  input.pb = handed_.get();
+  input.flags |= AVFMT_FLAG_CUSTOM_IO;  // it does not close that
+}
+
+TsUnits::~TsUnits() { avio_closep(&received_); }
+
+int TsUnits::read(AVPacket& packet) {
+  for (;;) {
+    follow_video();
+    handed_video_ = false;
+    const int code = av_read_frame(&input_, &packet);
+    if (code < 0 || packet.stream_index != video_) return code;
+    const bool again = packet.pos >= 0 && packet.pos < valid_from_;
+    if (!again && (cuts_ ? check(packet) : compare(packet)) == Use::take) return code;
+    av_packet_unref(&packet);
+  }
+}
+
+void TsUnits::follow_video() {
+  if (streams_.video == video_) return;
+  video_ = streams_.video;
+  const AVStream& stream = *input_.streams[video_];
+  pid_ = static_cast<unsigned>(stream.id);
+  parser_.emplace(*stream.codecpar);
+  check_.emplace(*stream.codecpar);
+  pes_.restart();
+  cuts_ = false;
+  end_due_ = awaited_ = false;
+  valid_from_ = 0;
+  wanted_ = first_wanted;
+  found_ = 0;
+}
+
+int TsUnits::hand_to_libav(void* self, std::uint8_t* to, int size) {
+  if (size < static_cast<int>(ts_packet_size)) return AVERROR(EINVAL);
+  return static_cast<TsUnits*>(self)->hand_out(std::span<std::uint8_t, ts_packet_size>(to, ts_packet_size));
+}
+
+// One packet at a time: what libavformat makes of it is done before it asks for the next.
+int TsUnits::hand_out(std::span<std::uint8_t, ts_packet_size> to) {
+  // It keeps the PES packet, as it does while it finds out what another stream is.
+  if (end_handed_ && awaited_) {
+    doubt();
+    cuts_ = awaited_ = false;
+  }
+  while (!end_due_) {
+    const auto packet = next_packet();
+    if (!packet) {
+      const int code = receive();
+      over_ = code < 0;
+      if (over_) return code;
+    } else if (follow(*packet)) {
+      std::ranges::copy(*packet, to.begin());
+      position_ += ts_packet_size;
+      end_handed_ = false;
+      return ts_packet_size;
+    }
+  }
+  std::ranges::copy(end_of_pes(pid_, pes_.counter()), to.begin());
+  position_ += ts_packet_size;
+  input_.flags |= AVFMT_FLAG_NOPARSE;
+  end_due_ = false;
+  end_handed_ = handed_video_ = true;
+  return ts_packet_size;
+}
+
+int TsUnits::receive() {
+  std::array<std::uint8_t, 16384> bytes;
+  const int count = avio_read_partial(received_, bytes.data(), static_cast<int>(bytes.size()));
+  if (count > 0) framing_.add(std::span(bytes).first(static_cast<std::size_t>(count)));
+  return count != 0 ? count : AVERROR_EOF;
+}
+
+std::optional<TsPacket> TsUnits::next_packet() {
+  if (again_at_ == again_.size()) return framing_.next();
+  const auto packet = std::span(std::as_const(again_)).subspan(again_at_).first<ts_packet_size>();
+  again_at_ += ts_packet_size;
+  return packet;
+}
+
+// False: it is not handed out, but comes again.
+bool TsUnits::follow(TsPacket packet) {
+  const auto head = read_ts_head(packet);
+  handed_video_ = head && head->pid == pid_;
+  // Other streams' parsers are made as before. A parser that is there stays in use whatever this says.
+  const bool parse = !handed_video_ || !cuts_;
+  input_.flags = parse ? input_.flags & ~AVFMT_FLAG_NOPARSE : input_.flags | AVFMT_FLAG_NOPARSE;
+  if (!handed_video_) return true;
+  const auto step = pes_.add(packet, *head, position_);
+  if (step == PesTracker::Step::ended) {
+    awaited_ = cuts_;
+    end_due_ = cuts_ || found_ >= wanted_;
+  } else if (step == PesTracker::Step::went_on && cuts_) {
+    go_back(pes_.seen().size() - 1);
+    return false;
+  } else if (step == PesTracker::Step::went_on) {
+    doubt();
+  }
+  return true;
+}
+
+// What the parser has found, with what has come.
+TsUnits::Use TsUnits::compare(const AVPacket& unit) {
+  auto& seen = pes_.seen();
+  while (!seen.empty() && seen.front().position < unit.pos) {
+    if (!seen.front().damaged) doubt();  // none of it
+    seen.pop_front();
+  }
+  if (unit.pos < 0) doubt();  // it is not the first one in its PES packet
+  if (seen.empty() || seen.front().position != unit.pos) return Use::take;
+  const Pes& pes = seen.front();
+  const bool complete = pes.ended || seen.size() > 1;
+  const bool whole = complete && pes.dated && is_whole(unit, pes);
+  if (pes.damaged || pes.unclear || (unit.flags & AV_PKT_FLAG_CORRUPT) != 0) {
+    found_ = 0;
+  } else if (!whole) {
+    doubt();
+  } else if (pes.ended) {
+    ++found_;
+  }
+  seen.pop_front();
+  // It comes of what libavformat has got last, which was the end of a PES packet: it has nothing else to lose.
+  if (found_ >= wanted_ && handed_video_ && !seen.empty() && seen.back().ended) begin_cutting();
+  return Use::take;
+}
+
+// Sets what the parser would. What is not right comes again, parsed.
+TsUnits::Use TsUnits::check(AVPacket& packet) {
+  auto& seen = pes_.seen();
+  const auto pes = std::ranges::find(seen, packet.pos, &Pes::position);
+  if (pes == seen.end()) {
+    go_back(0);
+    return Use::take;
+  }
+  const auto at = static_cast<std::size_t>(pes - seen.begin());
+  if (pes->ended) awaited_ = false;
+  if (pes->damaged || (packet.flags & AV_PKT_FLAG_CORRUPT) != 0) {
+    check_->restart();
+  } else {
+    const std::span data(packet.data, static_cast<std::size_t>(packet.size));
+    const bool complete = pes->ended || at + 1 < seen.size() || over_;
+    const bool whole = complete && pes->size == data.size();
+    auto answer = whole ? check_->add(packet) : UnitCheck::Answer::several;
+    const bool usual = pes->dated && holds_picture(input_.streams[video_]->codecpar->codec_id, data);
+    if (answer == UnitCheck::Answer::unit && !usual) answer = UnitCheck::Answer::several;
+    if (answer != UnitCheck::Answer::unit) {
+      go_back(answer == UnitCheck::Answer::goes_on_before && at > 0 ? at - 1 : at);
+      return Use::drop;
+    }
+  }
+  seen.erase(seen.begin(), pes);
+  parser_->flag_key(packet);
+  return Use::take;
+}
+
+void TsUnits::begin_cutting() {
+  avformat_flush(&input_);  // closes parsers
+  check_->restart();
+  cuts_ = true;
+  replay(0);
+}
+
+// As it was before cutting, from that PES packet on.
+void TsUnits::go_back(std::size_t from) {
+  doubt();
+  cuts_ = false;
+  replay(from);
+}
+
+// What libavformat has of these PES packets is left out by their positions.
+void TsUnits::replay(std::size_t from) {
+  std::vector<std::uint8_t> packets;
+  for (std::size_t i = from; i < pes_.seen().size(); ++i) {
+    const auto& some = pes_.seen()[i].packets;
+    packets.insert(packets.end(), some.begin(), some.end());
+  }
+  packets.insert(packets.end(), again_.begin() + static_cast<std::ptrdiff_t>(again_at_), again_.end());
+  again_ = std::move(packets);
+  again_at_ = 0;
+  pes_.restart();
+  valid_from_ = position_ + ts_packet_size;
+  end_due_ = true;
+  end_handed_ = awaited_ = false;
+}
+
+void TsUnits::doubt() {
+  found_ = 0;
+  wanted_ = std::min(wanted_ * wanted_more, most_wanted);
+}
+
+}  // namespace campipe

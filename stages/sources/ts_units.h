@@ -1,0 +1,86 @@
+// What an MPEG transport stream has of video, each access unit as soon as it is complete.
+//
+// libavformat hands out a PES packet when the next one begins, and its parser an access unit when it has seen the
+// beginning of the next one: a frame late, or two. So the bytes of the stream go through here, packet by packet, and
+// where a PES packet of the video ends, a packet is put in that begins an empty one. The parser is left out for the
+// video alone.
+//
+// That a PES packet ends there, and is one access unit, is believed once libavformat's own parser has found it so
+// several times in a row. It is checked for each of them, and where it does not hold any longer, the parser gets what
+// has come of them again, and has to find more of them right than before. So it is with all that this does not know:
+// then it is as it would be without this.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/avio_owner.h"
+#include "core/ffmpeg.h"
+#include "stages/sources/media_streams.h"
+#include "stages/sources/pes_tracker.h"
+#include "stages/sources/ts_framing.h"
+#include "stages/sources/unit_check.h"
+#include "stages/sources/unit_parser.h"
+
+namespace campipe {
+
+// Of one connection; of its thread alone.
+class TsUnits {
+ public:
+  // Whether `input`, which has been analyzed, is a transport stream, in packets of 188 bytes.
+  static bool reads(const AVFormatContext& input);
+
+  // From here on `input` is read through this, which must not be destroyed before it is closed, and closes what it was
+  // read from. `streams` are its own, and outlive this. Throws std::bad_alloc.
+  TsUnits(AVFormatContext& input, const MediaStreams& streams);
+  ~TsUnits();
+  TsUnits(const TsUnits&) = delete;
+  TsUnits& operator=(const TsUnits&) = delete;
+
+  // As av_read_frame() of that input.
+  int read(AVPacket& packet);
+
+ private:
+  enum class Use : std::uint8_t { take, drop };
+
+  static int hand_to_libav(void* self, std::uint8_t* to, int size);
+  int hand_out(std::span<std::uint8_t, ts_packet_size> to);
+  int receive();
+  std::optional<TsPacket> next_packet();
+  bool follow(TsPacket packet);
+  void follow_video();
+  Use compare(const AVPacket& unit);
+  Use check(AVPacket& packet);
+  void begin_cutting();
+  void go_back(std::size_t from);
+  void replay(std::size_t from);
+  void doubt();
+
+  AVFormatContext& input_;
+  const MediaStreams& streams_;
+  AVIOContext* received_;  // what the input was read from
+  AvioOwner handed_;       // what it is read from
+  std::int64_t position_;  // there, of the next packet
+
+  TsFraming framing_;
+  std::vector<std::uint8_t> again_;  // packets that libavformat gets a second time, before all others
+  std::size_t again_at_ = 0;
+
+  int video_ = -1;
+  unsigned pid_ = 0;
+  PesTracker pes_;               // those that are not done with
+  bool cuts_ = false;            // PES packets are handed out where they end, and not parsed
+  std::int64_t valid_from_ = 0;  // what began before this position comes again
+  int wanted_ = 0;               // PES packets in a row that have to be found right
+  int found_ = 0;
+  bool handed_video_ = false;  // it was the last that libavformat got
+  bool end_due_ = false;       // the end of a PES packet is what it gets next
+  bool end_handed_ = false;    // and has got
+  bool awaited_ = false;       // the PES packet that has ended has not come out yet
+  bool over_ = false;          // nothing more is received
+  std::optional<UnitParser> parser_;
+  std::optional<UnitCheck> check_;
+};
+
+}  // namespace campipe
