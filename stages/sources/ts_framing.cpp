@@ -1,5 +1,7 @@
 #include "stages/sources/ts_framing.h"
 
+#include <algorithm>
+
 namespace campipe {
 namespace {
 
@@ -20,6 +22,7 @@ std::optional<TsPacket> TsFraming::next() {
     const std::span rest = std::span(bytes_).subspan(at_);
     if (!lost_ && rest[0] == ts_sync) {
       at_ += ts_packet_size;
+      left_out_ -= std::min(left_out_, ts_packet_size);
       return rest.first<ts_packet_size>();
     }
     if (!lost_ && rest[0] == rtp_version && rest[rtp_head] == ts_sync) {
@@ -33,7 +36,7 @@ std::optional<TsPacket> TsFraming::next() {
 
 // Leaves out what is before it.
 bool TsFraming::find_next() {
-  for (; at_ + ts_packet_size < bytes_.size(); ++at_) {
+  for (; at_ + ts_packet_size < bytes_.size(); ++at_, ++left_out_) {
     lost_ = bytes_[at_] != ts_sync || bytes_[at_ + ts_packet_size] != ts_sync;
     if (!lost_) return true;
   }

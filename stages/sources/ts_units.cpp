@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <span>
 
 #include "core/c_callback.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr int first_wanted = 4;
 constexpr int wanted_more = 4;  // times as many, after each that was not right
 constexpr int most_wanted = 1 << 20;
+constexpr std::size_t most_left_out = std::size_t{64} << 10;  // bytes that are no packets
 
 // The first zero of the next start code may be at its end, and its own at the end of the one before.
 bool is_whole(const AVPacket& unit, const Pes& pes) {
@@ -56,13 +58,15 @@ int TsUnits::read(AVPacket& packet) {
 }
 
 void TsUnits::follow_video() {
-  if (streams_.video == video_) return;
+  const AVStream& stream = *input_.streams[streams_.video];
+  if (streams_.video == video_ && stream.codecpar->codec_id == codec_) return;
   video_ = streams_.video;
-  const AVStream& stream = *input_.streams[video_];
+  codec_ = stream.codecpar->codec_id;
   pid_ = static_cast<unsigned>(stream.id);
   parser_.emplace(*stream.codecpar);
   check_.emplace(*stream.codecpar);
   pes_.restart();
+  av_packet_unref(part_.get());
   cuts_ = false;
   end_due_ = awaited_ = false;
   valid_from_ = 0;
@@ -78,15 +82,19 @@ int TsUnits::hand_to_libav(void* self, std::uint8_t* to, int size) {
 // One packet at a time: what libavformat makes of it is done before it asks for the next.
 int TsUnits::hand_out(std::span<std::uint8_t, ts_packet_size> to) {
   // It keeps the PES packet, as it does while it finds out what another stream is.
-  if (end_handed_ && awaited_) {
+  if (end_handed_ && awaited_ && part_->size > 0) {
+    go_back(0);
+  } else if (end_handed_ && awaited_) {
     doubt();
     cuts_ = awaited_ = false;
   }
   while (!end_due_) {
     const auto packet = next_packet();
     if (!packet) {
+      if (framing_.left_out() > most_left_out) return AVERROR_INVALIDDATA;
       const int code = receive();
       over_ = code < 0;
+      if (over_ && cuts_) input_.flags |= AVFMT_FLAG_NOPARSE;  // of the video it may still have a PES packet
       if (over_) return code;
     } else if (follow(*packet)) {
       std::ranges::copy(*packet, to.begin());
@@ -171,13 +179,19 @@ TsUnits::Use TsUnits::check(AVPacket& packet) {
     go_back(0);
     return Use::take;
   }
+  join_parts(packet);
   const auto at = static_cast<std::size_t>(pes - seen.begin());
+  const bool complete = pes->ended || at + 1 < seen.size() || over_;
+  const bool more = (!complete || end_due_) && static_cast<std::size_t>(packet.size) < pes->size;
+  if (more && !pes->damaged) {
+    av_packet_move_ref(part_.get(), &packet);
+    return Use::drop;
+  }
   if (pes->ended) awaited_ = false;
   if (pes->damaged || (packet.flags & AV_PKT_FLAG_CORRUPT) != 0) {
     check_->restart();
   } else {
     const std::span data(packet.data, static_cast<std::size_t>(packet.size));
-    const bool complete = pes->ended || at + 1 < seen.size() || over_;
     const bool whole = complete && pes->size == data.size();
     auto answer = whole ? check_->add(packet) : UnitCheck::Answer::several;
     const bool usual = pes->dated && holds_picture(input_.streams[video_]->codecpar->codec_id, data);
@@ -190,6 +204,17 @@ TsUnits::Use TsUnits::check(AVPacket& packet) {
   seen.erase(seen.begin(), pes);
   parser_->flag_key(packet);
   return Use::take;
+}
+
+// What is longer than libavformat keeps comes in parts, of which the first one has the times.
+void TsUnits::join_parts(AVPacket& packet) {
+  if (part_->size == 0) return;
+  const int before = part_->size;
+  if (av_grow_packet(part_.get(), packet.size) < 0) throw std::bad_alloc();
+  std::memcpy(part_->data + before, packet.data, static_cast<std::size_t>(packet.size));
+  part_->flags |= packet.flags;
+  av_packet_unref(&packet);
+  av_packet_move_ref(&packet, part_.get());
 }
 
 void TsUnits::begin_cutting() {
@@ -217,6 +242,8 @@ void TsUnits::replay(std::size_t from) {
   again_ = std::move(packets);
   again_at_ = 0;
   pes_.restart();
+  av_packet_unref(part_.get());
+  handed_->eof_reached = 0;  // there is more, although nothing more is received
   valid_from_ = position_ + ts_packet_size;
   end_due_ = true;
   end_handed_ = awaited_ = false;

@@ -52,6 +52,7 @@ class TsUnits {
   void follow_video();
   Use compare(const AVPacket& unit);
   Use check(AVPacket& packet);
+  void join_parts(AVPacket& packet);
   void begin_cutting();
   void go_back(std::size_t from);
   void replay(std::size_t from);
@@ -68,11 +69,13 @@ class TsUnits {
   std::size_t again_at_ = 0;
 
   int video_ = -1;
+  AVCodecID codec_ = AV_CODEC_ID_NONE;
   unsigned pid_ = 0;
-  PesTracker pes_;               // those that are not done with
-  bool cuts_ = false;            // PES packets are handed out where they end, and not parsed
-  std::int64_t valid_from_ = 0;  // what began before this position comes again
-  int wanted_ = 0;               // PES packets in a row that have to be found right
+  PesTracker pes_;                    // those that are not done with
+  AvPacket part_ = make_av_packet();  // of a PES packet whose rest has not come out yet
+  bool cuts_ = false;                 // PES packets are handed out where they end, and not parsed
+  std::int64_t valid_from_ = 0;       // what began before this position comes again
+  int wanted_ = 0;                    // PES packets in a row that have to be found right
   int found_ = 0;
   bool handed_video_ = false;  // it was the last that libavformat got
   bool end_due_ = false;       // the end of a PES packet is what it gets next

@@ -149,6 +149,18 @@ TEST_F(Framing, LeavesOutWhatIsNoPacket) {
   EXPECT_EQ(marks(), "fg");
 }
 
+TEST_F(Framing, CountsWhatIsLeftOut) {
+  add(packet('a') + std::string(1000, 'x'));
+  EXPECT_EQ(marks(), "a");
+  EXPECT_EQ(framing_.left_out(), 1000 - ts_packet_size);  // the rest may be the beginning of one
+  add(packet('b') + packet('c'));
+  EXPECT_EQ(marks(), "bc");
+  EXPECT_EQ(framing_.left_out(), 1000 - 2 * ts_packet_size);
+  for (int i = 0; i < 10; ++i) add(packet('d'));
+  EXPECT_EQ(marks(), "dddddddddd");
+  EXPECT_EQ(framing_.left_out(), 0U);
+}
+
 TEST_F(Framing, LeavesOutRtpHeads) {
   const std::string head("\x80\x21\0\1\0\0\0\0\0\0\0\1", 12);
   add(head + packet('a') + packet('b'));

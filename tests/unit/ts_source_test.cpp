@@ -270,6 +270,26 @@ TEST_P(TransportStreamBy, SrtIsWhatFFmpegDecodes) {
 INSTANTIATE_TEST_SUITE_P(Peers, TransportStreamBy, testing::Bool(),
                          [](const auto& test) { return test.param ? "GStreamer" : "FFmpeg"; });
 
+// Such as packets of 192 bytes, which the next connection finds.
+TEST_F(TransportStream, IsLostWhereNoMorePacketsCome) {
+  const std::string clip = make_h264_clip();
+  std::string timed;
+  for (std::size_t i = 0; i < clip.size(); i += ts_packet_size)
+    timed += std::string(4, '\0') + clip.substr(i, ts_packet_size);
+  const Server server([&](int fd, const std::atomic<bool>& over) {
+    if (send_all(fd, clip) && send_all(fd, timed)) stay_silent(fd, over);
+  });
+  SourceConfig config = source_of(local("tcp", server.port()));
+  config.read_timeout = 2 * patience;
+  const auto source = open_source(config, never);
+  const AvPacket packet = make_av_packet();
+  try {
+    for (;; av_packet_unref(packet.get())) source->read(*packet);
+  } catch (const SourceError& error) {
+    EXPECT_EQ(error.kind, SourceError::Kind::lost) << error.what();
+  }
+}
+
 // The programme map moves video and sound to other streams, and back.
 TEST_F(TransportStream, LosesNoFrameThatHasEndedWhereTheMapMovesIt) {
   std::string stream;

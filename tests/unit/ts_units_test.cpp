@@ -134,6 +134,14 @@ void append(std::vector<std::string>& all, const std::vector<std::string>& more)
 std::string body_of(const std::string& pes) { return pes.substr(9 + static_cast<std::uint8_t>(pes.at(8))); }
 std::string head_of(const std::string& pes) { return pes.substr(0, pes.size() - body_of(pes).size()); }
 
+// With as many bytes in its head that its packets are full, the first of which has a field of that size.
+std::string filled(std::string pes, std::size_t field) {
+  const std::size_t missing = (184 - (pes.size() + field) % 184) % 184;
+  const std::size_t head = head_of(pes).size();
+  pes[8] = static_cast<char>(static_cast<std::uint8_t>(pes[8]) + missing);
+  return pes.insert(head, missing, '\xff');
+}
+
 struct Codec {
   std::string name;
   std::vector<std::string> options;
@@ -236,12 +244,8 @@ TEST_F(Packed, WithLengths) {
 // The end of such a PES packet is not known.
 TEST_F(Packed, SoThatEachFillsItsLastPacket) {
   expect_same(repacked([&](int /*number*/, const TsPiece& piece, auto& packets) {
-    std::string pes = piece.pes;
     const std::size_t field = piece.field.empty() ? 0 : piece.field.size() + 1;
-    const std::size_t missing = (184 - (pes.size() + field) % 184) % 184;
-    const std::size_t head = head_of(pes).size();
-    pes[8] = static_cast<char>(static_cast<std::uint8_t>(pes[8]) + missing);
-    append(packets, packer_.pack(pes.insert(head, std::string(missing, '\xff')), piece.field));
+    append(packets, packer_.pack(filled(piece.pes, field), piece.field));
   }));
   EXPECT_EQ(earlier(), 0);
 }
@@ -261,6 +265,28 @@ TEST_F(Packed, WithTwoUnitsInOne) {
     if (number == 40) first = piece.pes;
     if (number != 40) append(packets, packer_.pack(number == 41 ? first + body_of(piece.pes) : piece.pes, piece.field));
   }));
+}
+
+// The second of them has no time but what libavformat makes of the ones before.
+TEST_F(Packed, WithTwoUnitsInTheLastWhichFillsItsLastPacket) {
+  constexpr int last = 74;
+  std::string first;
+  const std::string stream = repacked([&](int number, const TsPiece& piece, auto& packets) {
+    if (number == last - 1) first = piece.pes;
+    if (number < last - 1) append(packets, packer_.pack(piece.pes, piece.field));
+    if (number == last) append(packets, packer_.pack(filled(first + body_of(piece.pes), 0)));
+  });
+  alone_ = read(stream, false);
+  cut_ = read(stream, true);
+  ASSERT_EQ(cut_.video.size(), alone_.video.size());
+  for (std::size_t i = 0; i < alone_.video.size(); ++i) EXPECT_EQ(cut_.video[i].data, alone_.video[i].data) << i;
+}
+
+// libavformat hands out such a PES packet in parts.
+TEST_F(Packed, WithUnitsOfMoreThanItKeeps) {
+  const std::string filler = std::string("\0\0\1\x0c", 4) + std::string(500'000, '\xff') + '\x80';
+  expect_same(with([&](int number, const std::string& pes) { return number % 5 == 0 ? pes + filler : pes; }));
+  EXPECT_GT(earlier(), 5);
 }
 
 TEST_F(Packed, WithUnitsInTwo) {
