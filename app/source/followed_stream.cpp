@@ -7,6 +7,7 @@
 #include "core/av1_units.h"
 #include "core/extradata.h"
 #include "core/log.h"
+#include "core/nal_units.h"
 #include "core/start_codes.h"
 #include "stages/decoders/clean_start.h"
 #include "stages/decoders/trial.h"
@@ -128,7 +129,9 @@ FollowedStream::Change FollowedStream::take(const AVPacket& packet, Clock::time_
     }
   }
   take_side_data(packet);
-  const bool is_damaged = (packet.flags & AV_PKT_FLAG_CORRUPT) != 0;
+  const bool breaks = known_ && is_broken(awaits_key_frame_ ? *source_codec_ : *codec_, packet);
+  if (breaks) fault_ = Fault::broken;
+  const bool is_damaged = breaks || (packet.flags & AV_PKT_FLAG_CORRUPT) != 0;
   has_own_sets_ = known_ && !is_damaged && known_->take(bytes_of(packet));
   is_verified_ = is_verified_ || has_own_sets_;
   const bool may_begin = is_key && !is_damaged;

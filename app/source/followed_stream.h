@@ -39,6 +39,7 @@ class FollowedStream {
     none,
     no_sets,      // a key frame refers to parameter sets that never came
     wrong_sets,   // it cannot be decoded with those that were announced, and none came in the packets
+    broken,       // its units are none that a decoder takes (is_broken())
     no_key_frame  // the source goes on with another stream, of which no key frame has come yet
   };
 

@@ -43,17 +43,17 @@ void PacketRouter::begin(const SourceStream& stream) {
 }
 
 void PacketRouter::warn_of(FollowedStream::Fault fault) {
-  if (camera_.start.copies.empty() || (fault != Fault::no_sets && fault != Fault::wrong_sets)) return;
+  if (camera_.start.copies.empty() || fault == Fault::none || fault == Fault::no_key_frame) return;
   const auto more = undecodable_lines_.pass();
   if (!more) return;
+  const char* const what = fault == Fault::no_sets  ? "a key frame refers to parameter sets that never came"
+                           : fault == Fault::broken ? "a frame's parts are cut off or empty"
+                                                    : "a key frame cannot be decoded with the parameter sets that "
+                                                      "were announced, and none come with the frames";
   spdlog::warn(
       "{}: {}: no player can show such frames, and copies are without them; look at the camera's settings, or "
       "restart it{}",
-      camera_.name(),
-      fault == Fault::no_sets ? "a key frame refers to parameter sets that never came"
-                              : "a key frame cannot be decoded with the parameter sets that were announced, and "
-                                "none come with the frames",
-      *more);
+      camera_.name(), what, *more);
 }
 
 void PacketRouter::follow_stream(const AVPacket& packet) {

@@ -12,6 +12,7 @@ namespace campipe {
 namespace {
 
 constexpr int enough_confirmed = 3;
+constexpr int small = 256;  // bytes of a fragment
 constexpr AVRational milliseconds{1, 1000};
 // Sender reports correct libavformat's times, also between two fragments of a unit.
 constexpr std::int64_t most_corrected = 1;
@@ -31,8 +32,17 @@ bool begins_with_two_start_codes(std::span<const std::uint8_t> data) {
          std::ranges::equal(second.first(shorter.size()), shorter);
 }
 
-// Some cameras send start codes within RTP, before which libavformat writes its own: files would have an empty NAL unit
-// there, which decoders take for a damaged one.
+// Also where it is between others.
+bool has_two_start_codes(std::span<const std::uint8_t> data) {
+  while (!data.empty()) {
+    if (begins_with_two_start_codes(data)) return true;
+    data = {std::ranges::search(data.subspan(1), start_code).begin(), data.end()};
+  }
+  return false;
+}
+
+// Some cameras send start codes within RTP, or empty NAL units in aggregation packets, before which libavformat writes
+// its own: files would have an empty NAL unit there, which decoders take for a damaged one.
 void leave_out_second_start_codes(AVPacket& unit) {
   if (av_packet_make_writable(&unit) < 0) throw std::bad_alloc();
   int kept = 0;
@@ -42,6 +52,14 @@ void leave_out_second_start_codes(AVPacket& unit) {
     unit.data[kept++] = unit.data[at];
   }
   av_shrink_packet(&unit, kept);
+}
+
+// A packet takes hundreds of bytes besides its own.
+void append(AVPacket& packet, const AVPacket& more) {
+  const int before = packet.size;
+  if (av_grow_packet(&packet, more.size) < 0) throw std::bad_alloc();
+  std::ranges::copy(data_of(more), packet.data + before);
+  packet.flags |= more.flags & AV_PKT_FLAG_CORRUPT;
 }
 
 // One packet, with all that the one at `first` has besides data.
@@ -80,7 +98,7 @@ bool AccessUnits::is_now(const Time& time) const {
 
 void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received) {
   const bool has_nal_units = codec_ == AV_CODEC_ID_H264 || codec_ == AV_CODEC_ID_HEVC;
-  doubles_codes_ = doubles_codes_ || (has_nal_units && begins_with_two_start_codes(data_of(*fragment)));
+  doubles_codes_ = doubles_codes_ || (has_nal_units && has_two_start_codes(data_of(*fragment)));
   if (doubles_codes_) leave_out_second_start_codes(*fragment);
   // One that is of another flow than those before it may be of another stream.
   const bool known = mark && (!flow_ || *flow_ == mark->flow);
@@ -102,7 +120,12 @@ void AccessUnits::add(AvPacket fragment, const std::optional<RtpMark>& mark, std
   if (parts_.empty() && !stands_alone(codec_, data_of(*fragment))) return;
   if (!has_picture_ && !same_time) first_ = parts_.size();
   has_picture_ = has_picture_ || holds_picture(codec_, data_of(*fragment));
-  parts_.push_back(std::move(fragment));
+  const bool has_units_time = first_ == parts_.size();
+  if (!has_units_time && fragment->size < small) {
+    append(*parts_.back(), *fragment);
+  } else {
+    parts_.push_back(std::move(fragment));
+  }
   received_ = received;
   marked_ = known && mark->marker && has_picture_;
   if (marked_ && believes_markers()) finish();

@@ -8,10 +8,13 @@
 #include <string>
 
 #include "stages/sources/capture_clock.h"
+#include "tests/unit/peak_memory.h"
 
 namespace campipe {
 namespace {
 
+using test::most_memory;
+using test::PeakMemory;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -65,6 +68,30 @@ class H264Units : public testing::Test {
   std::vector<std::int64_t> times_;
   std::vector<std::int64_t> arrivals_;
 };
+
+// Of cameras that send start codes within RTP, or aggregation packets with empty units.
+TEST_F(H264Units, HaveNoEmptyNalUnits) {
+  const std::string code("\0\0\0\1", 4);
+  add(message + picture, 0);
+  add(message + code + picture, frame);
+  add(code + message + code + code + picture, 2 * frame);
+  units_.end();
+  EXPECT_THAT(taken(), ElementsAre(message + picture, message + picture, message + picture));
+}
+
+TEST_F(H264Units, OfManySmallFragmentsTakeNoMoreThanTheirBytes) {
+  constexpr int many = 400'000;
+  const PeakMemory memory;
+  std::string sent;
+  for (int i = 0; i < many; ++i) {
+    add(message, 0);
+    sent += message;
+  }
+  add(picture, 0);
+  EXPECT_LT(memory.mib(), most_memory);
+  units_.end();
+  EXPECT_TRUE(taken() == std::vector{sent + picture});
+}
 
 TEST_F(H264Units, WereReceivedWithTheirLastFragments) {
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -215,6 +215,45 @@ TEST_F(Followed, DamagedPacketsAreNotBelieved) {
   EXPECT_EQ(followed_.stream().codec->width, 160);
 }
 
+// As FLV and MP4 have them: with lengths.
+TEST_F(Followed, FramesWhoseUnitsLeadOutOfThemAreBroken) {
+  Media media = make_media(folder_.path() / "lengths.mp4", "160x120", x264);
+  followed_.begin(media.stream);
+  const auto fault_of = [&](const AVPacket& packet) {
+    followed_.take(packet);
+    return followed_.fault();
+  };
+  ASSERT_GE(media.packets.size(), 3U);
+  EXPECT_EQ(fault_of(*media.packets[0]), Fault::none);
+  EXPECT_EQ(fault_of(*media.packets[1]), Fault::none);
+  const AvPacket longer(av_packet_clone(media.packets[2].get()));
+  av_check(av_packet_make_writable(longer.get()), "a packet");
+  longer->data[1] = 0x7f;
+  EXPECT_EQ(fault_of(*longer), Fault::broken);
+  const AvPacket shorter(av_packet_clone(media.packets[2].get()));
+  av_shrink_packet(shorter.get(), shorter->size - 1);
+  EXPECT_EQ(fault_of(*shorter), Fault::broken);
+  EXPECT_EQ(fault_of(*media.packets[2]), Fault::none);
+}
+
+TEST_F(Followed, FramesOfWhichThereIsNothingButHeadersAreBroken) {
+  followed_.begin(small_.stream);
+  followed_.take(key(false));
+  const auto fault_of = [&](std::vector<std::uint8_t> data) {
+    const AvPacket packet = make_av_packet();
+    av_check(av_new_packet(packet.get(), static_cast<int>(data.size())), "a packet");
+    std::ranges::copy(data, packet->data);
+    followed_.take(*packet);
+    return followed_.fault();
+  };
+  EXPECT_EQ(fault_of({0, 0, 0, 1, 0x41}), Fault::broken);
+  EXPECT_EQ(fault_of({0, 0, 0, 1, 0x06, 5, 0, 0, 0, 1, 0x41, 0, 0, 0, 1, 0x41}), Fault::broken);
+  EXPECT_EQ(fault_of({0, 0, 0, 1, 0x41, 0, 0, 0, 1, 0x41, 0x9a, 0x12}), Fault::none) << "a part of it is there";
+  EXPECT_EQ(fault_of({0, 0, 0, 1, 0x06, 5}), Fault::none) << "no picture";
+  followed_.take(*small_.packets.at(1));
+  EXPECT_EQ(followed_.fault(), Fault::none);
+}
+
 // As MPEG-TS has it behind a new programme map: nothing is known of the new stream but its codec.
 TEST_F(Followed, AnotherStreamOfTheSourceBeginsWithItsKeyFrame) {
   SourceStream announced = small_.stream;
