@@ -92,7 +92,8 @@ std::vector<RtpMark> find_marks(std::span<AVPacket* const> units, std::span<cons
   }
   // Frames may be as far apart as those of sound.
   std::ranges::sort(possible, {}, &Packets::off);
-  if (possible.empty() || (possible.size() > 1 && possible[0].off == possible[1].off)) return {};
+  const bool says_nothing = times.size() < 2 && frame <= 0;
+  if (possible.empty() || (possible.size() > 1 && (says_nothing || possible[0].off == possible[1].off))) return {};
   std::vector<RtpMark> marks;
   auto mark = possible.front().marks.begin();
   std::int64_t time = AV_NOPTS_VALUE;

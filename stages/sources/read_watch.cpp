@@ -11,6 +11,14 @@ bool has_video_packets(const AVFormatContext& input) {
   return false;
 }
 
+bool knows_video(const AVFormatContext& input) {
+  for (unsigned i = 0; i < input.nb_streams; ++i) {
+    const AVCodecParameters& codec = *input.streams[i]->codecpar;
+    if (codec.codec_type == AVMEDIA_TYPE_VIDEO && codec.codec_id != AV_CODEC_ID_NONE) return true;
+  }
+  return false;
+}
+
 void ReadWatch::allow(std::chrono::nanoseconds time, std::chrono::nanoseconds total) {
   deadline_ = Clock::now() + time;
   allowed_ = total;

@@ -15,6 +15,8 @@ namespace campipe {
 
 // Whether any of it has come; of what is still being opened, too.
 bool has_video_packets(const AVFormatContext& input);
+// Whether the codec of any video is known.
+bool knows_video(const AVFormatContext& input);
 
 // Of one thread. It must outlive every libav object that has its callback().
 class ReadWatch {

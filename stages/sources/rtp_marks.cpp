@@ -75,6 +75,7 @@ void RtpMarks::on_datagram(int fd, std::span<const std::uint8_t> data) {
 
 void RtpMarks::see(Address address, std::span<const std::uint8_t, header_size> head, bool sorted_by_libav) {
   if ((head[0] & 0xc0U) != 0x80U || is_rtcp(head[1])) return;
+  payload_types_.set(head[1] & 0x7fU);
   if (!flows_.contains(address) && flows_.size() == most_flows) return;
   Flow& flow = flows_[address];
   if (!flow.sequence) flow.number = static_cast<int>(flows_.size());
@@ -106,6 +107,14 @@ bool RtpMarks::is_next(Flow& flow, std::uint16_t sequence) {
   flow.sorted = Clock::now() + longest_sorting;
   flow.had_gaps = true;
   return false;
+}
+
+std::string RtpMarks::payload_types() const {
+  std::string text;
+  for (std::size_t type = 0; type < payload_types_.size(); ++type) {
+    if (payload_types_[type]) text += (text.empty() ? "" : " and ") + std::to_string(type);
+  }
+  return text;
 }
 
 std::vector<std::vector<RtpMark>> RtpMarks::take_flows() {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/clock.h"
@@ -67,6 +69,9 @@ class RtpMarks final : public ReceiveObserver {
   // packets that were lost or came in another order, libavformat hands out what came earlier.
   [[nodiscard]] const std::optional<RtpMark>& newest() const { return newest_; }
 
+  // Of all packets so far, as people write them: "96 and 97"; empty: there were none.
+  [[nodiscard]] std::string payload_types() const;
+
   // Returns the packets of each flow so far, one for each timestamp, in the order in which they came, and keeps none
   // from then on: when the last one with that timestamp was received, and whether it has a marker. A flow in which
   // other packets have one too has none that could be believed. Flows that lost packets are left out.
@@ -95,6 +100,7 @@ class RtpMarks final : public ReceiveObserver {
   InterleavedPackets interleaved_;
   int connection_ = -1;
   std::map<Address, Flow> flows_;
+  std::bitset<128> payload_types_;
   bool between_packets_ = false;
   bool keeps_packets_ = true;
   std::optional<RtpMark> newest_;

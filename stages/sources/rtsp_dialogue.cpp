@@ -41,6 +41,17 @@ bool send_whole(int fd, std::string_view text, int flags, RtspDialogue::Send nex
   return true;
 }
 
+// "interleaved=2-3" of a transport; empty: it has none.
+std::string channels_in(const std::string& transport) {
+  const auto begin = transport.find("interleaved=");
+  return begin == std::string::npos ? "" : transport.substr(begin, transport.find(';', begin) - begin);
+}
+
+// Of a request that the camera need not know. Its body stays what it is.
+std::string without_refusal(const std::string& answer) {
+  return "RTSP/1.0 200 OK" + answer.substr(answer.find_first_of("\r\n"));
+}
+
 }  // namespace
 
 RtspDialogue::Use::Use(RtspDialogue& dialogue) { this_threads_dialogue = &dialogue; }
@@ -183,13 +194,28 @@ std::string RtspDialogue::heard(const std::string& answer) {
   const std::string number = rtsp_header(answer, "CSeq");
   if (!status || (!number.empty() && number != request_.number)) return answer;
   answer_ = RtspAnswer{status->code, status->reason, rtsp_header(answer, "Transport")};
+  const bool is_unknown = status->code == 405 || status->code == 501;
+  if (request_.method == "OPTIONS" && is_unknown) return without_refusal(answer);
   if (status->code >= 300) {
     failure_ = Refusal{request_.method, status->code, status->reason};
     return status->code == 401 ? heard_challenge(answer) : heard_refusal(answer);
   }
   is_description_ = request_.method == "DESCRIBE" && passing_ > 0 && passing_ <= longest_description;
   playing_ = playing_ || request_.method == "PLAY";
-  return answer;
+  return heard_success(answer);
+}
+
+std::string RtspDialogue::heard_success(const std::string& answer) const {
+  std::string changed = answer;
+  if (const std::string session = rtsp_header(answer, "Session"); session.find(' ') != std::string::npos) {
+    std::string dense = session;
+    std::erase(dense, ' ');
+    replace_rtsp_header(changed, "Session", dense);
+  }
+  const std::string channels = request_.method == "SETUP" ? channels_in(request_.transport) : "";
+  if (!channels.empty() && !answer_->transport.empty() && channels_in(answer_->transport).empty())
+    replace_rtsp_header(changed, "Transport", answer_->transport + ";" + channels);
+  return changed;
 }
 
 std::string RtspDialogue::heard_challenge(const std::string& answer) {
@@ -267,6 +293,11 @@ const RtspTrack* RtspDialogue::track_of(const std::string& uri) const {
     if (fits && (found == nullptr || found->control.size() < control.size())) found = &track;
   }
   return found;
+}
+
+std::string RtspDialogue::video_codec() const {
+  const auto video = std::ranges::find(tracks_, "video", &RtspTrack::media);
+  return video != tracks_.end() ? video->codec : "";
 }
 
 const RtspTrack* RtspDialogue::unanswered_track() const {

@@ -1,10 +1,12 @@
-// What FFmpeg's RTSP client and a camera say to each other, before the client hears it. It has three uses:
+// What FFmpeg's RTSP client and a camera say to each other, before the client hears it. It has four uses:
 //
 // - A refusal is known with its method, track and status, where the client returns no more than a class of errors.
 // - A camera that refuses a track that campipe can do without (SETUP of the sound) is not lost for it: the client hears
 //   that the track was set up, nothing comes of it, and campipe leaves it out.
 // - The client knows Digest with MD5 alone (login_challenge.h). It hears of the one challenge that is answered best;
 //   where that is another algorithm it hears MD5, and its answer is replaced by the right one.
+// - Answers that the client would take for failures, or read wrongly, are put as it reads them: a refusal of OPTIONS,
+//   which need not be known; a transport without the channels that were asked for; spaces in the session's header.
 //
 // It stands where the bytes pass: the program's own send() and recv() (rtsp_dialogue.cpp, receive_limit.cpp), as far as
 // a thread works for such a source. An answer is looked at while it is still in the system's buffer (MSG_PEEK), so that
@@ -88,6 +90,8 @@ class RtspDialogue {
   [[nodiscard]] const std::vector<LeftOut>& left_out() const { return left_out_; }
   // The logins that the camera offers, where it refused a request without one or with a wrong one.
   [[nodiscard]] const std::vector<LoginChallenge>& challenges() const { return challenges_; }
+  // Of the first video that the camera describes (RtspTrack::codec); empty: there is none.
+  [[nodiscard]] std::string video_codec() const;
   // The track whose SETUP was the last request, where that has no answer. Null: there is none.
   [[nodiscard]] const RtspTrack* unanswered_track() const;
   // What answers is no RTSP.
@@ -113,6 +117,7 @@ class RtspDialogue {
   std::string heard(const std::string& answer);
   std::string heard_challenge(const std::string& answer);
   std::string heard_refusal(const std::string& answer);
+  [[nodiscard]] std::string heard_success(const std::string& answer) const;
   [[nodiscard]] bool can_be_left_out(const RtspTrack& track, const Refusal& refusal) const;
   [[nodiscard]] const RtspTrack* track_of(const std::string& uri) const;
 

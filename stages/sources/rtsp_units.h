@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 
 #include "stages/sources/access_units.h"
 #include "stages/sources/decode_times.h"
@@ -25,6 +26,8 @@ class RtspUnits {
  public:
   // What is received for `input` must be shown to it from the beginning (ReceiveLimit::show_to).
   ReceiveObserver& observer() { return marks_; }
+  // RtpMarks::payload_types()
+  [[nodiscard]] std::string payload_types() const { return marks_.payload_types(); }
   // A read that fails now loses nothing of a packet.
   [[nodiscard]] bool is_between_packets() const { return marks_.is_between_packets(); }
 

@@ -201,6 +201,18 @@ SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch)
                   "send key frames more often, or wait longer for them");
 }
 
+SourceError unknown_codec_error(const std::string& shown, const std::string& codec) {
+  return make(Kind::unsupported, shown,
+              "describes its video as " + (codec.empty() ? "of no codec" : "'" + codec + "'") +
+                  ", which FFmpeg does not read by RTP; let the camera send H.264 or H.265");
+}
+
+SourceError other_packets_error(const std::string& shown, const std::string& types, const ReadWatch& watch) {
+  return make(Kind::timed_out, shown,
+              "sends RTP packets of payload type " + types + ", and within " + seconds_text(watch.allowed()) +
+                  " (read_timeout) none of the video that it describes");
+}
+
 SourceError redirect_error(const std::string& shown, const std::string& target) {
   const SourceAddress address = split_address(target);
   const std::string port = address.port > 0 ? ":" + std::to_string(address.port) : "";

@@ -43,6 +43,10 @@ SourceError http_error(int code, const std::string& shown, const ReadWatch& watc
 SourceError unknown_name_error(const std::string& shown);
 // `watch` has timed out, though there is video.
 SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch);
+// FFmpeg has no name for what an RTSP camera describes as `codec`; empty: it does not say.
+SourceError unknown_codec_error(const std::string& shown, const std::string& codec);
+// RTP packets came, of these payload types, and none of the video.
+SourceError other_packets_error(const std::string& shown, const std::string& types, const ReadWatch& watch);
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);
 std::string refused_format_text(const std::string& format);  // to stand behind the source's name

@@ -185,14 +185,20 @@ class StreamSource final : public Source {
     throw_if_strayed();
     if (code >= 0 && !watch_.timed_out() && !watch_.no_packets()) return;
     const bool has_video = input_ && has_video_packets(*input_);
-    const SourceError error =
-        watch_.timed_out() && has_video ? no_beginning_error(shown_, watch_) : why_not_opened(code, messages);
+    const SourceError error = watch_.timed_out() && has_video ? why_not_begun() : why_not_opened(code, messages);
     watch_.forget_packets();
     input_.reset();
     throw error;
   }
 
+  [[nodiscard]] SourceError why_not_begun() const {
+    if (is_rtsp() && !knows_video(*input_)) return unknown_codec_error(shown_, dialogue_.video_codec());
+    return no_beginning_error(shown_, watch_);
+  }
+
   [[nodiscard]] SourceError why_not_opened(int code, const LibavMessages& messages) const {
+    const std::string types = units_ && (watch_.timed_out() || watch_.no_packets()) ? units_->payload_types() : "";
+    if (!types.empty()) return other_packets_error(shown_, types, watch_);
     if (is_rtsp()) return rtsp_error(code, shown_, watch_, messages, dialogue_, config_);
     if (is_http()) return http_error(code, shown_, watch_, messages, pieces_, config_);
     return opening_error(code, shown_, watch_, messages, rules_.explain);

@@ -104,7 +104,9 @@ std::string RtspCamera::answer_to(const std::string& request, Places& places) co
     const std::string own = std::to_string(port_of(udp_.get()));
     more = "Session: 1\r\nTransport: " + transport + (by_udp ? ";server_port=" + own + "-" + own : "") + "\r\n";
   }
-  return "RTSP/1.0 200 OK\r\n" + number + more + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  const std::string answer =
+      "RTSP/1.0 200 OK\r\n" + number + more + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return rules_.writes ? rules_.writes(answer) : answer;
 }
 
 bool RtspCamera::send_packet(int fd, const Place& place, const std::string& packet) const {

@@ -26,6 +26,8 @@ class RtspCamera {
     // Of a request: the status line's end ("500 Internal Server Error") with what else it is answered with, each line
     // with its end; empty: it is obeyed; "hangs up": the connection is closed.
     std::function<std::string(const std::string& request)> refusal = {};
+    // How it writes what it answers otherwise.
+    std::function<std::string(const std::string& answer)> writes = {};
   };
   explicit RtspCamera(Rules rules);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <random>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -271,6 +272,27 @@ TEST_F(RtspLimits, PacketsThatAreNone) {
 }
 
 // Of real video: the times and numbers of its packets are at random.
+std::function<bool(int)> packets_of(int type) {
+  return [type, number = std::uint16_t{0}](int fd) mutable {
+    std::this_thread::sleep_for(milliseconds(20));
+    ++number;
+    return send_all(fd, interleaved(0, rtp(type, number, number * 1800U, std::string(100, 'x'))));
+  };
+}
+
+// What was seen is said: no guess at key frames.
+TEST_F(RtspLimits, ACodecThatNobodyKnowsIsNamed) {
+  const std::string h266 = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H266/90000\r\na=control:video\r\n";
+  const Failure failure = expect_failure({.description = sdp(h266), .send = packets_of(96)});
+  EXPECT_THAT(failure.text, HasSubstr("describes its video as 'H266', which FFmpeg does not read by RTP"));
+}
+
+TEST_F(RtspLimits, PacketsOfAnotherTypeThanIsDescribedAreNamed) {
+  const Failure failure = expect_failure({.send = packets_of(97)});
+  EXPECT_THAT(failure.text, HasSubstr("sends RTP packets of payload type 97, and within 2 s (read_timeout) none of the "
+                                      "video that it describes"));
+}
+
 TEST_F(RtspLimits, TimesAndNumbersThatJump) {
   const std::string clip = bytes_of(file("clip.ts"));
   std::mt19937 random(7);

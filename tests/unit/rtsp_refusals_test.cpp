@@ -86,6 +86,48 @@ TEST_F(RtspRefusals, NothingIsLeftOutOfACameraThatRefusesNothing) {
   EXPECT_GE(count_packets(*source, {30, 30}).audio, 30);
 }
 
+// RFC 2326 does not demand that a server knows it.
+TEST_F(RtspRefusals, OptionsNeedNotBeKnown) {
+  for (const std::string status : {"405 Method Not Allowed", "501 Not Implemented\r\nContent-Length: 4\r\n\r\nno"}) {
+    RtspCamera camera({.h264 = h264(), .refusal = [&](const std::string& request) {
+                         return request.starts_with("OPTIONS") ? status : "";
+                       }});
+    const auto source = open_source(config_of(camera), never);
+    EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+  }
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const auto at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+// The channels are then those that were asked for.
+TEST_F(RtspRefusals, AnAnswerNeedNotNameChannels) {
+  RtspCamera camera({.h264 = h264(), .more = sound, .writes = [](const std::string& answer) {
+                       return replaced(replaced(answer, ";interleaved=0-1", ""), ";interleaved=2-3", "");
+                     }});
+  const auto source = open_source(config_of(camera), never);
+  ASSERT_NE(source->stream().audio, nullptr);
+  const Count count = count_packets(*source, {30, 30});
+  EXPECT_GE(count.video, 30);
+  EXPECT_GE(count.audio, 30);
+}
+
+TEST_F(RtspRefusals, ASessionsTimeoutIsReadBehindASpaceToo) {
+  RtspCamera camera({.h264 = h264(), .writes = [](const std::string& answer) {
+                       return replaced(answer, "Session: 1\r\n", "Session: 1; timeout=2\r\n");
+                     }});
+  const auto source = open_source(config_of(camera), never);
+  const AvPacket packet = make_av_packet();
+  // A second later it is told that somebody is still there.
+  for (int i = 0; i < 2000 && camera.requests("GET_PARAMETER").empty(); ++i) {
+    av_packet_unref(packet.get());
+    ASSERT_EQ(source->read(*packet), ReadResult::packet);
+  }
+  EXPECT_FALSE(camera.requests("GET_PARAMETER").empty());
+}
+
 // Over TCP as well; only then it is left out.
 TEST_F(RtspRefusals, AnotherTransportIsTriedFirst) {
   RtspCamera camera({.h264 = h264(), .more = sound, .refusal = [](const std::string& request) {
@@ -265,7 +307,7 @@ TEST_F(RtspRefusals, AnAnswerIsToldAsItCame) {
         {"PLAY", "453 Not Enough Bandwidth", Kind::refused, "answers PLAY with 453 Not Enough Bandwidth"},
         {"SETUP", "500 Internal Server Error", Kind::refused,
          "answers SETUP of its video (H264) with 500 Internal Server Error"},
-        {"OPTIONS", "405 Not\x1b[31m Allowed", Kind::refused, "answers OPTIONS with 405 Not?[31m Allowed"}}) {
+        {"OPTIONS", "402 Not\x1b[31m Allowed", Kind::refused, "answers OPTIONS with 402 Not?[31m Allowed"}}) {
     RtspCamera camera({.h264 = h264(), .refusal = [&](const std::string& request) {
                          return request.starts_with(c.method) ? c.status : "";
                        }});
