@@ -228,6 +228,7 @@ void Ingest::take(const AVPacket& packet) {
   pace(packet);
   if (camera_.live) clock_.observe(packet);
   router_.video(packet);
+  failpoint("source.passed", camera_.name());
   if (++packets_ == 1 && !camera_.live) pacer_.restart();  // it may have been waited for
 }
 
@@ -239,7 +240,8 @@ void Ingest::pace(const AVPacket& packet) {
   const bool in_group = camera_.group && !camera_.live && time;
   const std::int64_t set = in_group ? set_of(*time) : 0;
   if (in_group && packets_ == 0) begin_in_group();
-  const auto lag = in_group && paced ? lag_behind_group(set) : std::nullopt;
+  // The first one may still have to wait for whoever takes it, and is the pacer's beginning only then.
+  const auto lag = in_group && paced && packets_ > 0 ? lag_behind_group(set) : std::nullopt;
   if (lag && *lag > std::chrono::nanoseconds(0)) {
     pacer_.restart();  // its packets are due at once
   } else if (paced && time) {
