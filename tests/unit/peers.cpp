@@ -4,11 +4,16 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <mutex>
 #include <random>
+#include <vector>
 
 #include "core/error.h"
 
@@ -77,6 +82,23 @@ int bind_to(int fd, int port) {
   return ::bind(fd, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)) == 0 ? 0 : errno;
 }
 
+// For as long as this process lives: no other test takes a port that this one is about to use.
+bool reserve(int port) {
+  static std::mutex mutex;
+  static std::vector<UniqueFd> reserved;
+  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const std::string name = "campipe-test-port-" + std::to_string(port);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::ranges::copy(name, &address.sun_path[1]);  // behind a zero: it is no file, and goes with the process
+  const auto* any = static_cast<const sockaddr*>(static_cast<const void*>(&address));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd.get(), any, size) != 0) return false;
+  const std::lock_guard lock(mutex);
+  reserved.push_back(std::move(fd));
+  return true;
+}
+
 }  // namespace
 
 UniqueFd bind_any(int type) {
@@ -92,7 +114,7 @@ int free_port(int type) {
   for (int tries = 0; tries < 100; ++tries) {
     const int port = ports(random);
     const UniqueFd fd(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
-    if (bind_to(fd.get(), port) == 0) return port;
+    if (bind_to(fd.get(), port) == 0 && reserve(port)) return port;
   }
   throw Error("no free port was found");
 }

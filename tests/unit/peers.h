@@ -48,7 +48,7 @@ int port_of(int fd);
 
 UniqueFd bind_any(int type);
 
-// That nobody listens on at the moment.
+// That nobody listens on at the moment; no other test gets it as long as this process lives.
 int free_port(int type = SOCK_STREAM);
 
 // Accepts one connection after the other and lets `serve` have each.
