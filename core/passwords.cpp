@@ -150,6 +150,17 @@ std::string redact_urls(const std::string& text) {
 
 bool holds_password(const std::string& text) { return has_user_with_password(text) || has_secret_field(text); }
 
+std::string shown_name(std::string_view name) {
+  constexpr std::size_t longest = 200;
+  if (name.size() <= longest) return without_passwords(std::string(name));
+  std::size_t end = longest;  // of a character
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;
+  // What is left out may have the '@' that shows where a user and password end.
+  std::string shown = without_passwords(std::string(name.substr(0, end)) + '@');
+  if (shown.ends_with('@')) shown.pop_back();
+  return shown + "…";
+}
+
 std::string without_passwords(const std::string& text) {
   std::string shown = text;
   hide_users(shown);

@@ -11,6 +11,8 @@ namespace campipe {
 std::string without_passwords(const std::string& text);
 // A URL in it has a password, or a field that is named like one has a value.
 bool holds_password(const std::string& text);
+// A name that somebody sent, as an error repeats it: cut first, and without passwords.
+std::string shown_name(std::string_view name);
 // Of texts by others than campipe: of each URL in `text`, but for test patterns, scheme, host and port only. A path may
 // have come from a variable, and a query holds tokens and SRT's streamid, under any name.
 std::string redact_urls(const std::string& text);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/shallow_json.h"
 #include "ipc/shared_memory.h"
 
 namespace campipe {
@@ -55,13 +56,10 @@ std::vector<UniqueFd> take_fds(msghdr& message) {
 }
 
 nlohmann::json parse_json(std::string_view text) {
-  const auto check = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    if (depth > Channel::max_depth) throw Error("a control message that is nested too deeply");
-    return true;
-  };
-  auto json = nlohmann::json::parse(text, check, false);
-  if (json.is_discarded()) throw Error("a control message that is not JSON");
-  return json;
+  const JsonProblem problem = find_json_problem(text, Channel::max_depth);
+  if (problem.kind == JsonProblem::Kind::too_deep) throw Error("a control message that is nested too deeply");
+  if (problem.kind != JsonProblem::Kind::none) throw Error("a control message that is not JSON");
+  return nlohmann::json::parse(text);
 }
 
 // Copied before it is parsed: the sender could still write to it.

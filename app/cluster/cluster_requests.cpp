@@ -9,6 +9,7 @@
 #include "app/cluster/plan_store.h"
 #include "app/config/cluster_config.h"
 #include "core/error.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
@@ -46,7 +47,7 @@ ClusterChange drain_change(const EtcdMirror& mirror, const std::string& cluster,
   const ClusterKeys keys(cluster);
   const auto nodes = nodes_of(mirror, keys, false);
   if (!nodes.contains(node))
-    return {"cluster " + cluster + " has no node '" + node + "'; its nodes: " + listed(nodes), true};
+    return {"cluster " + cluster + " has no node '" + shown_name(node) + "'; its nodes: " + listed(nodes), true};
   const std::string key = keys.drained(node);
   if (end) return {"", false, EtcdOperation::erase(key), node + " takes cameras again"};
   return {"", false, EtcdOperation::put(key, R"({"schema":1})"),
@@ -57,7 +58,8 @@ ClusterChange move_change(const EtcdMirror& mirror, const std::string& cluster, 
                           const std::string& node) {
   const ClusterKeys keys(cluster);
   if (!read_plan(mirror, keys).cameras.contains(camera)) {
-    return {"cluster " + cluster + " has no camera '" + camera + "'; `campipe cluster status` lists them", true};
+    return {"cluster " + cluster + " has no camera '" + shown_name(camera) + "'; `campipe cluster status` lists them",
+            true};
   }
   const std::string key = keys.wanted(camera);
   if (node.empty()) return {"", false, EtcdOperation::erase(key), camera + " may be on any node"};

@@ -42,9 +42,7 @@ DutyKeeper::DutyKeeper(std::string node, NodeDuties duties) : node_(std::move(no
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const Fence of_plan{plan.epoch, plan.revision};
   plan_is_older_ = of_plan < newest_plan_;
-  const auto is_unreadable = [&](const std::string& key) {
-    return std::ranges::find(plan.unreadable, key) != plan.unreadable.end();
-  };
+  const auto is_unreadable = [&](const std::string& key) { return plan.unreadable.contains(key); };
   if (plan_is_older_ || is_unreadable(keys.plan())) return duties_;
   newest_plan_ = of_plan;
   if (plan.generation == 0) return duties_;  // there is none yet, since the data were lost and somebody said so

@@ -12,6 +12,7 @@
 #include "core/c_callback.h"
 #include "core/curl.h"
 #include "core/error.h"
+#include "core/line_buffer.h"
 
 namespace campipe {
 namespace {
@@ -79,7 +80,6 @@ struct EtcdHttp::State {
     set(CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     set(CURLOPT_SOCKOPTFUNCTION, c_callback<probe_link, CURL_SOCKOPT_ERROR>);
     set(CURLOPT_WRITEFUNCTION, c_callback<curl::collect, 0>);
-    set(CURLOPT_WRITEDATA, &body);
     set(CURLOPT_ERRORBUFFER, error.data());
     if (!tls.ca.empty()) {
       set(CURLOPT_CAINFO, tls.ca.c_str());
@@ -89,9 +89,11 @@ struct EtcdHttp::State {
     if (!tls.key.empty()) set(CURLOPT_SSLKEY, tls.key.c_str());
   }
 
-  void begin(const std::string& url, const std::string& request, long limit_ms, bool fresh) {
+  // What comes is appended to `to`.
+  void begin(const std::string& url, const std::string& request, long limit_ms, bool fresh, std::string& to) {
     end();
-    body.clear();
+    to.clear();
+    set(CURLOPT_WRITEDATA, &to);
     error[0] = '\0';
     over = false;
     reason.clear();
@@ -150,7 +152,8 @@ struct EtcdHttp::State {
   curl::List headers;
   curl::Easy easy;
   std::array<char, CURL_ERROR_SIZE> error{};
-  std::string body;  // of the answer; of a stream, what has no line end yet
+  std::string body;  // of the answer
+  LineBuffer lines;  // of a stream, which have not been taken yet
   bool busy = false;
   bool over = true;
   std::string reason;
@@ -167,7 +170,7 @@ HttpOutcome EtcdHttp::post(const std::string& url, const std::string& body, Dead
   State& s = *state_;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   if (left <= 0) return {HttpOutcome::Kind::not_sent, 0, {}, "there was no time left to ask"};
-  s.begin(url, body, left, once);
+  s.begin(url, body, left, once, s.body);
   std::optional<CURLcode> code;
   while (!s.stop.stop_requested() && !(code = s.progress())) s.wait(until);
   s.end();
@@ -177,7 +180,10 @@ HttpOutcome EtcdHttp::post(const std::string& url, const std::string& body, Dead
   return {unsent ? HttpOutcome::Kind::not_sent : HttpOutcome::Kind::no_answer, 0, {}, s.describe(*code)};
 }
 
-void EtcdHttp::open_stream(const std::string& url, const std::string& body) { state_->begin(url, body, 0, true); }
+void EtcdHttp::open_stream(const std::string& url, const std::string& body) {
+  state_->lines.clear();
+  state_->begin(url, body, 0, true, state_->lines.text());
+}
 
 std::optional<std::string> EtcdHttp::next_line(Deadline until) {
   State& s = *state_;
@@ -190,23 +196,19 @@ std::optional<std::string> EtcdHttp::next_line(Deadline until) {
                                      : s.describe(*code);
       }
     }
-    if (const std::size_t end = s.body.find('\n'); end != std::string::npos) {
-      std::string line = s.body.substr(0, end);
-      s.body.erase(0, end + 1);
-      return line;
-    }
+    if (auto line = s.lines.next()) return line;
     if (s.over || Clock::now() >= until) return std::nullopt;
     s.wait(until);
   }
   return std::nullopt;
 }
 
-bool EtcdHttp::ended() const { return state_->over && state_->body.find('\n') == std::string::npos; }
+bool EtcdHttp::ended() const { return state_->over && !state_->lines.has_line(); }
 const std::string& EtcdHttp::end_reason() const { return state_->reason; }
 void EtcdHttp::close_stream() {
   state_->end();
   state_->over = true;
-  state_->body.clear();
+  state_->lines.clear();
 }
 
 }  // namespace campipe

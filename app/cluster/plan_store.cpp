@@ -94,7 +94,7 @@ std::optional<EtcdTxn> one_transaction(const ClusterKeys& keys, const StoredPlan
 PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, const Candidacy& candidacy,
                                  const StoredPlan& stored, const Values& all) {
   StoredPlan next = stored;
-  next.generation = 1 + std::max(stored.generation, stored.unused.empty() ? 0 : std::ranges::max(stored.unused));
+  next.generation = 1 + std::max(stored.generation, stored.unused.empty() ? 0 : *stored.unused.rbegin());
   const std::string folder = keys.generation(next.generation);
   // That generation may count already where the plan was read before the newest one was written. What an earlier
   // attempt left there may not have been seen either.
@@ -130,7 +130,7 @@ std::string pointer_problem(const StoredPlan& stored) {
   return fmt::format(
       "{} of the plan in etcd was written by a newer campipe, or is damaged ('{}' first): this version "
       "does not change it. Upgrade this node",
-      stored.unreadable.size(), stored.unreadable.front());
+      stored.unreadable.size(), *stored.unreadable.begin());
 }
 
 }  // namespace
@@ -139,19 +139,19 @@ StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys) {
   StoredPlan plan;
   if (const EtcdKeyValue* pointer = mirror.find(keys.plan())) {
     plan.revision = pointer->mod_revision;
-    if (!read_pointer(pointer->value, plan)) plan.unreadable.push_back(pointer->key);
+    if (!read_pointer(pointer->value, plan)) plan.unreadable.insert(pointer->key);
   }
   mirror.each_below(keys.plans(), [&](std::string_view below, const EtcdKeyValue& value) {
     const auto key = split_plan_key(below);
     if (!key) return;
     const auto& [generation, camera] = *key;
     if (generation != plan.generation) {
-      if (std::ranges::find(plan.unused, generation) == plan.unused.end()) plan.unused.push_back(generation);
+      plan.unused.insert(generation);
       return;
     }
     auto assignment = read_assignment(value.value);
     if (!assignment) {
-      plan.unreadable.push_back(value.key);
+      plan.unreadable.insert(value.key);
       return;
     }
     const Fence fence = fence_of(*assignment, value.mod_revision);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,9 @@ struct StoredPlan {
   std::int64_t revision = 0;                        // the pointer's
   nlohmann::json other = nlohmann::json::object();  // the pointer's fields that this version does not know
   std::map<std::string, StoredAssignment> cameras{};
-  std::vector<std::uint64_t> unused{};  // generations that do not count: a writer died, or writes now
+  std::set<std::uint64_t> unused{};  // generations that do not count: a writer died, or writes now
   // What this version cannot read, so that it must not plan: a newer one has written it.
-  std::vector<std::string> unreadable{};
+  std::set<std::string> unreadable{};
 };
 
 StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys);

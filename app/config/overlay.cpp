@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "app/config/reader.h"
@@ -37,11 +38,10 @@ bool good_map(YamlNode& node, const std::string& path, Report& report) {
   node.path = path;
   if (!is_map(node, report)) return false;
   for (YamlNode& child : node.children) child.path = join_path(path, child.key);
-  for (auto child = node.children.begin(); child != node.children.end(); ++child) {
-    if (std::find_if(node.children.begin(), child, [&](const YamlNode& other) { return other.key == child->key; }) ==
-        child)
-      continue;
-    report.at_key(*child, "duplicate key");
+  std::set<std::string_view> keys;
+  for (const YamlNode& child : node.children) {
+    if (keys.insert(child.key).second) continue;
+    report.at_key(child, "duplicate key");
     return false;
   }
   return true;

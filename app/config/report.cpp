@@ -10,8 +10,9 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t max_errors = 1000;
-constexpr std::size_t max_shown = 60;     // bytes of a value
-constexpr std::size_t max_foreign = 500;  // bytes of others' text
+constexpr std::size_t max_looked_at = 8192;  // bytes of a value
+constexpr std::size_t max_shown = 60;        // bytes of it
+constexpr std::size_t max_foreign = 500;     // bytes of others' text
 
 std::string printable(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -36,8 +37,11 @@ std::string shortened(std::string text, std::size_t size) {
 }
 
 std::string display(std::string_view text) {
-  // Masked before it is cut, or the cut could hide the '@' that shows where a password is.
-  return shortened(printable(without_passwords(mask_password(text))), max_shown);
+  // Masked before it is cut to what is shown, or the cut could hide the '@' that shows where a password is; of a text
+  // that is longer than any name or address there is taken to be one behind it.
+  std::string looked_at(text.substr(0, max_looked_at));
+  if (looked_at.size() < text.size()) looked_at += '@';
+  return shortened(printable(without_passwords(mask_password(looked_at))), max_shown);
 }
 
 struct Secret {

@@ -68,14 +68,15 @@ std::optional<Mark> tab_in_indentation(std::string_view text, int last) {
   return std::nullopt;
 }
 
-// A text in quotes that goes on in the next line is valid YAML, and in a rig's file a quote that was forgotten.
-bool is_unclosed(std::string_view rest_of_line) {
-  const char quote = rest_of_line.empty() ? '\0' : rest_of_line.front();
+// A text in quotes that goes on in the next line is valid YAML, and in a rig's file a quote that was forgotten. It
+// looks no further than the text goes: a line may hold many.
+bool is_unclosed(std::string_view text) {
+  const char quote = text.empty() ? '\0' : text.front();
   if (quote != '"' && quote != '\'') return false;
-  for (std::size_t i = 1; i < rest_of_line.size(); ++i) {
-    if (quote == '"' && rest_of_line[i] == '\\')
+  for (std::size_t i = 1; i < text.size() && text[i] != '\n'; ++i) {
+    if (quote == '"' && text[i] == '\\' && text.substr(i + 1, 1) != "\n")
       ++i;
-    else if (rest_of_line[i] == quote)
+    else if (text[i] == quote)
       return false;
   }
   return true;
@@ -95,7 +96,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { throw Refusal{positions_(mark), no_aliases}; }
   void OnAnchor(const YAML::Mark& mark, const std::string&) override { throw Refusal{positions_(mark), no_aliases}; }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
-    if (!mark.is_null() && is_unclosed(text_.substr(positions_.byte(mark), line_length(mark))))
+    if (!mark.is_null() && is_unclosed(text_.substr(positions_.byte(mark))))
       throw Refusal{positions_(mark), "the quote that begins here is not closed in this line"};
     YamlNode node = make(YamlNode::Kind::scalar, mark, tag);
     node.text = node.written = value;
@@ -154,11 +155,6 @@ class TreeBuilder : public YAML::EventHandler {
       if (parent.key) name(node, *std::exchange(parent.key, std::nullopt));
       parent.node.children.push_back(std::move(node));
     }
-  }
-
-  [[nodiscard]] std::size_t line_length(const YAML::Mark& mark) const {
-    const std::size_t begin = positions_.byte(mark);
-    return std::min(text_.find('\n', begin), text_.size()) - begin;
   }
 
   static void name(YamlNode& node, YamlNode key) {

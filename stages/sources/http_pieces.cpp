@@ -63,11 +63,14 @@ bool is_single_picture(AVIOContext& io, const std::string& type) {
   const std::int64_t size = avio_size(&io);
   bool single = type.starts_with("image/");
   std::optional<JpegPicture> picture;
+  JpegFinder finder;
+  std::size_t looked_at = 0;
   for (int count = 1; !single && count > 0 && size <= largest_picture && std::ssize(text) < largest_picture;) {
-    if (picture && text.find_first_not_of(std::string_view("\r\n\0", 3), picture->size) != std::string::npos) break;
-    const std::size_t before = text.size();
+    const std::size_t behind = picture ? std::max(picture->size, looked_at) : text.size();
+    if (text.find_first_not_of(std::string_view("\r\n\0", 3), behind) != std::string::npos) break;
+    looked_at = text.size();
     count = read_some(io, text);
-    if (!picture) picture = find_jpeg(text, before);
+    if (!picture) picture = finder.find(text);
     single = count == 0 && picture;
   }
   put_back(io, text, text.size());

@@ -30,18 +30,17 @@ int read_some(void* from, std::uint8_t* buffer, int size) {
 
 }  // namespace
 
-std::size_t init_segment_size(Bytes head) {
-  std::size_t at = 0;
-  for (bool first = true;; first = false) {
-    if (at + box_header > head.size()) return at + box_header;
-    const Bytes box = head.subspan(at);
+std::size_t init_segment_size(Bytes head, std::size_t& seen) {
+  for (;;) {
+    if (seen + box_header > head.size()) return seen + box_header;
+    const Bytes box = head.subspan(seen);
     const std::string_view type = type_of(box);
     const std::uint64_t size = get_big_endian(box.data(), 4);
     const bool begins = type == "ftyp" || type == "styp" || type == "moov";
-    if ((first && !begins) || type == "moof" || type == "mdat") return 0;
-    if (size < box_header || size > longest_init_segment - at) return 0;
-    at += size;
-    if (type == "moov") return at;
+    if ((seen == 0 && !begins) || type == "moof" || type == "mdat") return 0;
+    if (size < box_header || size > longest_init_segment - seen) return 0;
+    seen += size;
+    if (type == "moov") return seen;
   }
 }
 

@@ -15,8 +15,9 @@ namespace campipe {
 inline constexpr std::size_t longest_init_segment = std::size_t{1} << 20U;  // bytes
 
 // How many bytes of a file that begins with `head` are its init segment, as far as that shows; 0: it is none, or one
-// that is too long. More than there are in `head`: so many more are needed to know.
-std::size_t init_segment_size(std::span<const std::uint8_t> head);
+// that is too long. More than there are in `head`: so many more are needed to know. `seen`: of the boxes that were
+// looked at; 0 at first, and with more of the same file as it was left, so that none is looked at twice.
+std::size_t init_segment_size(std::span<const std::uint8_t> head, std::size_t& seen);
 
 struct VideoHeader {
   AVCodecID codec = AV_CODEC_ID_NONE;

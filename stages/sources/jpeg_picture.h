@@ -16,7 +16,17 @@ struct JpegPicture {
 bool begins_as_jpeg(std::string_view data);
 // The one that `data` begins with; nothing: it has not come whole, or is none.
 std::optional<JpegPicture> find_jpeg(std::string_view data);
-// The same, where it had not come whole in the first `known` bytes: looked at only where its end may have come since.
-std::optional<JpegPicture> find_jpeg(std::string_view data, std::size_t known);
+
+// Finds the one that data begin with which come in pieces: what was looked at is not looked at again.
+class JpegFinder {
+ public:
+  // As find_jpeg(). `data`: those of the call before, and more.
+  std::optional<JpegPicture> find(std::string_view data);
+
+ private:
+  JpegPicture picture_;
+  std::size_t at_ = 2;  // the next marker stands there, or behind it
+  bool is_none_ = false;
+};
 
 }  // namespace campipe

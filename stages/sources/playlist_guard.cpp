@@ -75,8 +75,8 @@ int PlaylistGuard::read_init_segment(AVIOContext& io, std::string& text) {
   const auto bytes = [&text](std::size_t size) {
     return std::span(static_cast<const std::uint8_t*>(static_cast<const void*>(text.data())), size);
   };
-  for (;;) {
-    const std::size_t size = init_segment_size(bytes(text.size()));
+  for (std::size_t seen = 0;;) {
+    const std::size_t size = init_segment_size(bytes(text.size()), seen);
     if (size == 0) return 0;
     if (size <= text.size()) {
       header_ = video_header_in(bytes(size));

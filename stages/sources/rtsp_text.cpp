@@ -18,6 +18,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
+constexpr std::size_t most_tracks = 64;  // more than any camera has: each refusal goes through them
+
 struct Line {
   std::size_t begin = 0;
   std::size_t end = 0;   // without its line end
@@ -154,12 +156,13 @@ std::string RtspTrack::text() const { return media + (codec.empty() ? "" : " (" 
 
 std::vector<RtspTrack> read_tracks(std::string_view sdp) {
   std::vector<RtspTrack> tracks;
-  std::string payload;
+  std::string_view payload;
   for (std::size_t at = 0; at < sdp.size();) {
     const Line found = line_at(sdp, at);
     const std::string_view line = sdp.substr(found.begin, found.end - found.begin);
     at = found.next;
     if (line.starts_with("m=")) {
+      if (tracks.size() == most_tracks) break;
       const std::string_view rest = line.substr(2);
       tracks.push_back({shown_line(rest.substr(0, rest.find(' '))), "", ""});
       // "video 0 RTP/AVP 96 97"
@@ -171,12 +174,14 @@ std::vector<RtspTrack> read_tracks(std::string_view sdp) {
     }
     if (tracks.empty()) continue;
     constexpr std::string_view control = "a=control:";
-    const std::string map = "a=rtpmap:" + payload + " ";
+    constexpr std::string_view map = "a=rtpmap:";
     if (line.starts_with(control)) tracks.back().control = trimmed(line.substr(control.size()));
-    if (line.starts_with(map)) {
-      const std::string_view codec = trimmed(line.substr(map.size()));
-      tracks.back().codec = shown_line(codec.substr(0, codec.find('/')));
-    }
+    if (!line.starts_with(map)) continue;
+    // "96 H264/90000"
+    const std::string_view of = line.substr(map.size());
+    if (!of.starts_with(payload) || !of.substr(payload.size()).starts_with(' ')) continue;
+    const std::string_view codec = trimmed(of.substr(payload.size()));
+    tracks.back().codec = shown_line(codec.substr(0, codec.find('/')));
   }
   return tracks;
 }

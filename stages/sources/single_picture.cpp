@@ -191,11 +191,11 @@ class SinglePictures final : public Source {
   // Up to the picture's end, or to that of what is sent.
   std::string receive(AVIOContext& io) {
     std::string data;
+    JpegFinder finder;
     for (;;) {
-      const std::size_t before = data.size();
       const int count = read_some(io, data);
       throw_if_over();
-      if (const auto picture = find_jpeg(data, before)) {
+      if (const auto picture = finder.find(data)) {
         data.resize(picture->size);
         return data;
       }

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "app/publisher/server/http/rules.h"
 #include "core/nearest_name.h"
 #include "core/passwords.h"
+#include "core/shallow_json.h"
 
 namespace campipe {
 namespace {
@@ -18,31 +19,20 @@ using nlohmann::json;
 // More than a configuration may have; copying a value costs stack for each level.
 constexpr int max_depth = 32;
 
-// Refuses what json::parse() would accept: too many levels, and keys that an object has twice, of which the last would
-// count.
-class BodyCheck {
- public:
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    using Event = json::parse_event_t;
-    if (depth > max_depth) throw ApiError(400, "the body is nested too deeply");
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)
-      throw ApiError(400, "duplicate key '" + without_passwords(parsed.get<std::string>()) + "'");
-    return true;
-  }
-
- private:
-  std::vector<std::set<std::string>> keys_;  // of the objects that the parser is in
-};
-
 json parse(const std::string& text) {
-  BodyCheck check;
-  try {
-    return json::parse(text, std::ref(check));
-  } catch (const json::exception&) {
-    throw ApiError(400, "the body is not valid JSON");  // the parser's message would quote it
+  using Kind = JsonProblem::Kind;
+  const JsonProblem problem = find_json_problem(text, max_depth, JsonKeys::unique);
+  switch (problem.kind) {
+    case Kind::none:
+      break;
+    case Kind::no_json:
+      throw ApiError(400, "the body is not valid JSON");  // the parser's message would quote it
+    case Kind::too_deep:
+      throw ApiError(400, "the body is nested too deeply");
+    case Kind::duplicate_key:
+      throw ApiError(400, "duplicate key '" + shown_name(problem.key) + "'");
   }
+  return json::parse(text);
 }
 
 // Of a word: where a path of this machine begins in it.
@@ -77,12 +67,17 @@ std::string place_for_viewers(std::string_view place) {
   return is_url(place) ? url_for_viewers(place) : without_folders(place);
 }
 
-// How far a path that begins there may go at most: it may have spaces.
+// How far a path that begins there may go at most: it may have spaces. It looks no further than that: a text may have
+// many paths.
 std::size_t longest_path(std::string_view text) {
-  std::size_t end = std::min({text.size(), text.find(": "), text.find_first_of("\r\n'\"<>")});
-  if (const std::size_t url = text.substr(0, end).find("://"); url != std::string_view::npos)
-    end = text.substr(0, url).find_last_of(" \t") + 1;
-  return end;
+  constexpr std::string_view marks = "\r\n'\"<>:";
+  for (std::size_t at = text.find_first_of(marks); at != std::string_view::npos;
+       at = text.find_first_of(marks, at + 1)) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("://")) return text.substr(0, at).find_last_of(" \t") + 1;
+    if (!rest.starts_with(':') || rest.starts_with(": ")) return at;
+  }
+  return text.size();
 }
 
 // Of a quotation that begins there: its length with both marks; 0: this begins none.
@@ -93,15 +88,16 @@ std::size_t quotation(std::string_view text, std::size_t at) {
   return end == std::string_view::npos ? 0 : end + 1 - at;
 }
 
-// What begins there, and is to be shown otherwise or as it is; `at` moves behind it.
-std::string next_for_viewers(std::string_view text, std::size_t& at) {
+// What begins there, and is to be shown otherwise or as it is; `at` moves behind it. `word_end`: where the word that
+// was looked at last ends.
+std::string next_for_viewers(std::string_view text, std::size_t& at, std::size_t& word_end) {
   constexpr std::string_view ends = " \t\r\n'\"<>";
   if (const std::size_t size = quotation(text, at); size > 0) {
     const std::string_view whole = text.substr(std::exchange(at, at + size), size);
     return whole[0] + place_for_viewers(whole.substr(1, size - 2)) + whole[0];
   }
-  const std::size_t end = std::min(text.find_first_of(ends, at), text.size());
-  const std::string_view word = text.substr(at, std::max<std::size_t>(end - at, 1));
+  if (at >= word_end) word_end = std::min(text.find_first_of(ends, at), text.size());
+  const std::string_view word = text.substr(at, std::max<std::size_t>(word_end - at, 1));
   const std::size_t path = path_begin(word);
   if (path == std::string_view::npos || is_url(word)) {
     at += word.size();
@@ -115,7 +111,8 @@ std::string next_for_viewers(std::string_view text, std::size_t& at) {
 
 std::string text_for_viewers(std::string_view text) {
   std::string shown;
-  for (std::size_t at = 0; at < text.size();) shown += next_for_viewers(text, at);
+  std::size_t word_end = 0;
+  for (std::size_t at = 0; at < text.size();) shown += next_for_viewers(text, at, word_end);
   return shown;
 }
 
@@ -123,11 +120,17 @@ std::string text_for_viewers(std::string_view text) {
 using Folders = std::set<std::string, std::greater<>>;
 
 void remove_folder(std::string& text, const std::string& folder) {
-  for (std::size_t at = text.find(folder); at != std::string::npos; at = text.find(folder, at)) {
-    const bool begins = at == 0 || std::string_view(" \t\r\n'\"(=[:,").find(text[at - 1]) != std::string_view::npos;
-    text.erase(at, begins ? folder.size() : 0);
-    at += begins ? 0 : 1;
+  const std::string_view given = text;
+  std::string shown;
+  std::size_t copied = 0;
+  for (std::size_t at = given.find(folder); at != std::string_view::npos;) {
+    shown += given.substr(copied, at - copied);
+    const bool begins =
+        shown.empty() || std::string_view(" \t\r\n'\"(=[:,").find(shown.back()) != std::string_view::npos;
+    copied = begins ? at + folder.size() : at;
+    at = given.find(folder, begins ? copied : at + 1);
   }
+  text = shown + std::string(given.substr(copied));
 }
 
 // What is known to be a path is found also where it is relative, and no space in it misleads.
@@ -143,13 +146,14 @@ void hide_folders(json& value, const Folders& folders) {
 
 // With '/' behind each.
 Folders folders_of(const json& camera) {
+  constexpr std::size_t longest_folder = 4096;  // as the system has it
   Folders folders;
   for (const char* key : {"source", "recording"}) {
     const auto found = camera.find(key);
     if (found == camera.end() || !found->is_string() || is_url(found->get_ref<const std::string&>())) continue;
     const auto path = found->get<std::string>();
     const std::size_t name = path.rfind('/');
-    if (name != std::string::npos && name > 0) folders.insert(path.substr(0, name + 1));
+    if (name != std::string::npos && name > 0 && name < longest_folder) folders.insert(path.substr(0, name + 1));
   }
   return folders;
 }
@@ -173,9 +177,12 @@ void hide_in_camera(json& camera) {
   const auto push = camera.find("push");
   if (push == camera.end() || !push->is_object()) return;
   json targets = json::object();
+  std::map<std::string, int> numbers;
   for (auto& [url, target] : push->items()) {
-    std::string host = host_of_target(url);
-    for (int i = 2; targets.contains(host); ++i) host = host_of_target(url) + " " + std::to_string(i);
+    const std::string name = host_of_target(url);
+    std::string host = name;
+    for (int& number = numbers.try_emplace(name, 1).first->second; targets.contains(host);)
+      host = name + " " + std::to_string(++number);
     target["reason"] = "";  // it may name the rest of the address
     targets[host] = std::move(target);
   }
@@ -192,7 +199,7 @@ void hide_in_cluster(json& cluster) {
 
 void check_known(const std::string& what, const std::string& name, std::span<const std::string_view> names) {
   if (std::ranges::find(names, name) != names.end()) return;
-  throw ApiError(400, "unknown " + what + " '" + without_passwords(name) + "'" + suggestion(name, names));
+  throw ApiError(400, "unknown " + what + " '" + shown_name(name) + "'" + suggestion(name, names));
 }
 
 }  // namespace
@@ -210,7 +217,7 @@ HttpAnswer json_text_answer(int status, std::string body) {
   return answer;
 }
 
-ApiError no_camera(const std::string& name) { return {404, "there is no camera '" + name + "'"}; }
+ApiError no_camera(const std::string& name) { return {404, "there is no camera '" + shown_name(name) + "'"}; }
 
 HttpAnswer error_answer(const ApiError& error) {
   HttpAnswer answer = json_answer(error.status, {{"error", error.what()}});

@@ -79,7 +79,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
     return verdict;
   }
   if (!target->duplicate.empty()) {
-    verdict.refusal = http_error(400, "duplicate parameter '" + without_passwords(target->duplicate) + "'");
+    verdict.refusal = http_error(400, "duplicate parameter '" + shown_name(target->duplicate) + "'");
     return verdict;
   }
   passed.request.path = std::move(target->path);

@@ -34,25 +34,30 @@ std::string_view take_word(std::string_view& text) {
 }  // namespace
 
 void RtspFraming::add(std::span<const char> bytes) {
+  // Here, not where a message was taken: many small ones may have come at once.
+  bytes_.erase(0, begin_);
+  line_ -= begin_;
+  begin_ = 0;
   bytes_.append(bytes.data(), bytes.size());
   look();
 }
 
 std::size_t RtspFraming::take(std::span<char> room) {
   const std::size_t count = std::min(room.size(), whole_ - taken_);
-  std::copy_n(bytes_.data() + taken_, count, room.begin());
+  std::copy_n(bytes_.data() + begin_ + taken_, count, room.begin());
   taken_ += count;
   if (taken_ < whole_) return count;
-  bytes_.erase(0, whole_);
+  begin_ += whole_;
+  line_ = begin_;
   whole_ = taken_ = 0;
   look();
   return count;
 }
 
 std::string RtspFraming::take_rest() {
-  std::string rest = bytes_.substr(taken_);
+  std::string rest = bytes_.substr(begin_ + taken_);
   bytes_.clear();
-  whole_ = taken_ = line_ = 0;
+  begin_ = whole_ = taken_ = line_ = 0;
   body_.reset();
   began_.reset();
   return rest;
@@ -61,19 +66,19 @@ std::string RtspFraming::take_rest() {
 void RtspFraming::look() {
   if (whole_ > 0 || !refusal_.empty()) return;
   // Between messages they mean nothing.
-  if (line_ == 0) bytes_.erase(0, std::min(bytes_.find_first_not_of("\r\n"), bytes_.size()));
-  if (bytes_.empty()) {
+  if (line_ == begin_) line_ = begin_ = std::min(bytes_.find_first_not_of("\r\n", begin_), bytes_.size());
+  if (begin_ == bytes_.size()) {
     began_.reset();
     return;
   }
   if (!began_) began_ = Clock::now();
-  if (bytes_.front() == '$') {
+  if (bytes_[begin_] == '$') {
     look_at_frame();
   } else {
     look_at_lines();
   }
   if (whole_ == 0) return;
-  line_ = 0;
+  line_ = begin_;
   body_.reset();
   began_.reset();
 }
@@ -81,24 +86,27 @@ void RtspFraming::look() {
 // '$', a channel, the length of what follows.
 void RtspFraming::look_at_frame() {
   constexpr std::size_t header = 4;
-  if (bytes_.size() < header) return;
-  const auto at = [this](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes_[i])); };
+  const std::size_t there = bytes_.size() - begin_;
+  if (there < header) return;
+  const auto at = [this](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes_[begin_ + i]));
+  };
   const std::size_t size = header + at(2) * 256 + at(3);
-  if (bytes_.size() >= size) whole_ = size;
+  if (there >= size) whole_ = size;
 }
 
 void RtspFraming::look_at_lines() {
   while (refusal_.empty()) {
     const auto end = bytes_.find('\n', line_);
     if (std::min(end, bytes_.size()) - line_ > longest_line) return refuse("a line is too long");
-    if (std::min(end, bytes_.size()) > longest_header) return refuse("the headers are too long");
+    if (std::min(end, bytes_.size()) - begin_ > longest_header) return refuse("the headers are too long");
     if (end == std::string::npos) return;
     const std::string_view line(bytes_.data() + line_, end - line_);
     if (!line.ends_with('\r')) return refuse("a line does not end with CR LF");
     if (line.size() == 1) {
       const std::size_t size = end + 1 + body_.value_or(0);
       // Not looked at again before all of it is there.
-      if (bytes_.size() >= size) whole_ = size;
+      if (bytes_.size() >= size) whole_ = size - begin_;
       return;
     }
     look_at_line(line.substr(0, line.size() - 1));
@@ -108,7 +116,7 @@ void RtspFraming::look_at_lines() {
 
 void RtspFraming::look_at_line(std::string_view line) {
   if (std::ranges::any_of(line, is_control)) return refuse("there are control characters in it");
-  if (line_ == 0) return look_at_request(line);
+  if (line_ == begin_) return look_at_request(line);
   if (is_blank(line.front())) return refuse("a header goes on in the next line");
   look_at_header(line);
 }
@@ -140,6 +148,7 @@ void RtspFraming::look_at_header(std::string_view line) {
 void RtspFraming::refuse(const char* why) {
   refusal_ = why;
   bytes_.clear();
+  begin_ = line_ = 0;
 }
 
 }  // namespace campipe

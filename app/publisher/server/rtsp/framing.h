@@ -27,7 +27,7 @@ class RtspFraming {
   void add(std::span<const char> bytes);
   [[nodiscard]] bool whole() const { return whole_ > 0; }
   [[nodiscard]] std::string_view message() const {
-    return std::string_view(bytes_).substr(0, whole_);
+    return std::string_view(bytes_).substr(begin_, whole_);
   }  // the whole one
   // Some of it was taken, and there is more.
   [[nodiscard]] bool begun() const { return taken_ > 0; }
@@ -50,7 +50,8 @@ class RtspFraming {
   void refuse(const char* why);
 
   std::string bytes_;
-  std::size_t whole_ = 0;  // how much of bytes_ is a whole message
+  std::size_t begin_ = 0;  // of what was not taken yet
+  std::size_t whole_ = 0;  // how much of that is a whole message
   std::size_t taken_ = 0;  // of that
   std::size_t line_ = 0;   // where in bytes_ the line begins that is not complete yet
   std::optional<std::size_t> body_;
