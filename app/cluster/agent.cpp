@@ -48,6 +48,7 @@ bool ClusterAgent::follow() {
   follow_rig();
   view_.nodes.clear();
   mirror_.each_below(keys_.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;
     if (auto offer = read_offer(std::string(name), value.value)) view_.nodes[std::string(name)] = *std::move(offer);
   });
   const auto elected = elected_planner(mirror_, keys_);
@@ -94,6 +95,7 @@ const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
   if (mirror_.revision() > 0) {
     const NodeDuties& duties = keeper_.update(view_.plan, mirror_, keys_);
     view_.plan_is_known = !keeper_.plan_is_older();
+    view_.refused = keeper_.refused();
     // Of an older plan, a node that has just started has nothing but its last duties.
     if (view_.plan_is_known) view_.duties = duties;
   }
@@ -103,7 +105,8 @@ const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
 
   write_own_keys(now);
   view_.problem = view_.membership.problem;
-  if (view_.problem.empty() && keeper_.plan_is_older()) view_.problem = restored;
+  if (view_.problem.empty() && keeper_.plan_is_older())
+    view_.problem = view_.plan.has_bad_epoch ? bad_epoch_problem : restored;
   for (std::string other : {watch_.problem(), std::move(planned.problem), own_keys_.problem()}) {
     if (view_.problem.empty()) view_.problem = std::move(other);
   }

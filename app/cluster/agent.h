@@ -48,6 +48,7 @@ class ClusterAgent {
     bool plan_is_known = false;  // etcd was read, and has no older plan than was seen
     StoredRig rig{};             // of the plan's cluster, once it is known
     NodeDuties duties{};
+    std::set<std::string> refused{};            // cameras whose assignments are older than ones that were seen
     std::set<std::string> effects{};            // cameras
     std::map<std::string, std::string> kept{};  // of the duties that leave: for long, with the node that has not begun
     std::map<std::string, NodeOffer> nodes{};   // that are there, as far as this version can read their offers

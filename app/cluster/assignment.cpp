@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
+#include "app/cluster/value_limits.h"
 
 namespace campipe {
 
@@ -37,12 +39,19 @@ std::string write_assignment(const CameraAssignment& assignment) {
 }
 
 std::optional<CameraAssignment> read_assignment(const std::string& value) {
+  if (value.size() > largest_assignment) return std::nullopt;
   nlohmann::json json = parse_shallow(value);
   CameraAssignment read;
   const bool good = take_schema(json) && take(json, "node", read.node) && take(json, "epoch", read.epoch) &&
                     take(json, "from", read.from) && take(json, "home", read.home) &&
                     take(json, "reason", read.reason) && take(json, "revision", read.revision);
-  if (!good || read.revision < 0) return std::nullopt;
+  const bool is_short =
+      std::max({read.node.size(), read.from.size(), read.home.size(), read.reason.size()}) <= longest_etcd_text;
+  if (!good || !is_short || read.revision < 0) return std::nullopt;
+  if (read.epoch > highest_epoch()) {
+    read.epoch = 0;
+    read.revision = 0;
+  }
   read.other = std::move(json);
   return read;
 }

@@ -88,6 +88,7 @@ std::vector<std::string> without_room(const LoadedConfig& loaded, const EtcdMirr
   const auto planner = elected_planner(mirror, keys);
   std::optional<NodeOffer> plans;  // else the first one
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;
     const std::string node(name);
     auto offer = read_offer(node, value.value);
     if (offer && (!plans || (planner && planner->node == node))) plans = std::move(offer);

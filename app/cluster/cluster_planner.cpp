@@ -40,6 +40,7 @@ ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const 
   ClusterView view;
   std::set<std::string> present;
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;  // it would never go
     const std::string node(name);
     present.insert(node);
     auto offer = read_offer(node, value.value);

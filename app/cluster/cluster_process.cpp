@@ -274,9 +274,8 @@ void ClusterProcess::show(const ClusterAgent::View& view) {
   const ClusterState::Etcd etcd{.up = view.membership.stage == Stage::member && now < view.membership.effects_end,
                                 .problem = view.problem.empty() ? std::nullopt : std::optional(view.problem)};
   if (mirror.revision() == seen_revision_ && etcd == seen_.etcd) return;
-  ClusterState state = cluster_state(mirror, ClusterKeys(seen_.cluster), view.plan, view.rig);
+  ClusterState state = cluster_state(mirror, ClusterKeys(seen_.cluster), view.plan, view.rig, seen_.node, view.refused);
   state.cluster = seen_.cluster;
-  state.node = seen_.node;
   state.etcd = etcd;
   const bool is_first = seen_revision_ < 0;
   seen_revision_ = mirror.revision();

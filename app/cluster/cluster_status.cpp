@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "app/cluster/cluster_access.h"
@@ -48,18 +49,20 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }  // namespace
 
 ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, const StoredPlan& plan,
-                           const StoredRig& rig) {
+                           const StoredRig& rig, const std::string& by, const std::set<std::string>& refused) {
   ClusterState state;
+  state.node = by;
   const auto planner = elected_planner(mirror, keys);
   if (planner) state.planner = planner->node;
   state.rig = {rig.revision, rig.problem};
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;
     const std::string node(name);
     const auto offer = read_offer(node, value.value);
     ClusterState::Node& shown = state.nodes[node];
     shown.here = true;
     shown.draining = mirror.find(keys.drained(node)) != nullptr;
-    shown.version = offer ? offer->version : "newer than this campipe";
+    shown.version = offer ? offer->version : "unreadable: newer than this campipe, or damaged";
     if (!offer) return;
     shown.usable = !offer->draining;
     shown.address = offer->address;
@@ -71,7 +74,23 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
     state.cameras[camera] = {assignment.node, assignment.home, assignment.reason, wanted_node(mirror, keys, camera)};
     if (!assignment.node.empty()) ++state.nodes[assignment.node].cameras;
   }
+  const std::string folder = keys.generation(plan.generation);
+  for (const std::set<std::string>* unreadable : {&plan.unreadable, &plan.damaged}) {
+    for (const std::string& key : *unreadable) {
+      if (key.starts_with(folder))
+        state.cameras[key.substr(folder.size())].reason =
+            "its assignment in etcd is unreadable: of a newer campipe, or damaged";
+    }
+  }
+  for (const std::string& camera : refused) {
+    if (const auto shown = state.cameras.find(camera); shown != state.cameras.end())
+      shown->second.reason = fmt::format(
+          "node {} has seen a newer assignment than the one in etcd, and does not obey that; `campipe cluster apply "
+          "--restored FILE` makes it count",
+          by);
+  }
   mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;
     const std::string node(name.substr(0, name.find('/')));
     const auto known = plan.cameras.find(std::string(name.substr(std::min(name.size(), node.size() + 1))));
     if (known == plan.cameras.end()) return;
@@ -101,12 +120,20 @@ std::string cluster_tables(const ClusterState& state) {
   if (!state.rig.problem.empty()) text += '\n' + printable(state.rig.problem) + '\n';
   if (state.etcd.full == true) text += '\n' + std::string(etcd_is_full) + '\n';
   if (state.rig.revision == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
+  if (state.planner.empty() && std::ranges::any_of(state.nodes, [](const auto& node) { return node.second.here; }))
+    text +=
+        "\nnobody plans: no camera gets a node, or another one. Nodes that are drained, or cannot use the rig, do not; "
+        "of the others the log says why\n";
   // What the nodes have seen before etcd does not know.
   if (!state.planner.empty() && state.cameras.empty())
     text += "\nno camera has a node yet. If that stays so, the log of " + printable(state.planner) +
             " says why; where etcd was restored, or has lost its data, `campipe cluster apply --restored FILE` "
             "makes the nodes follow it again\n";
   return text;
+}
+
+std::string cluster_json(const ClusterState& state) {
+  return write_json(state).dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys) {
@@ -142,13 +169,12 @@ int run_cluster_status(const std::string& config, const StatusOptions& options) 
     return 0;
   }
   const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask
-  ClusterState state =
-      cluster_state(mirror, cluster->keys, read_plan(mirror, cluster->keys), read_rig(mirror, cluster->keys));
+  ClusterState state = cluster_state(mirror, cluster->keys, read_plan(mirror, cluster->keys),
+                                     read_rig(mirror, cluster->keys), node_name(cluster->config()), {});
   state.cluster = cluster->config().name;
-  state.node = node_name(cluster->config());
   state.etcd = {true, full ? std::optional(*full) : std::nullopt, std::nullopt};
   if (options.json) {
-    std::cout << write_json(state).dump(2) << '\n';
+    std::cout << cluster_json(state) << '\n';
   } else {
     std::cout << cluster_tables(state);
   }

@@ -23,7 +23,7 @@ std::string read_small(const std::filesystem::path& path) {
 bool is_recorded(const EtcdMirror& mirror, const ClusterKeys& keys, const std::string& camera,
                  const StoredAssignment& by) {
   const EtcdKeyValue* const said = mirror.find(keys.recorder(by.assignment.node, camera));
-  if (said == nullptr) return false;
+  if (said == nullptr || said->lease == 0) return false;
   nlohmann::json json = parse_shallow(said->value);
   std::string fence;
   return take_schema(json) && take(json, "fence", fence) && fence == text_of(by.fence);
@@ -41,10 +41,13 @@ DutyKeeper::DutyKeeper(std::string node, NodeDuties duties) : node_(std::move(no
 
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const Fence of_plan{plan.epoch, plan.revision};
-  plan_is_older_ = of_plan < newest_plan_;
-  const auto is_unreadable = [&](const std::string& key) { return plan.unreadable.contains(key); };
+  plan_is_older_ = plan.has_bad_epoch || of_plan < newest_plan_;
+  const auto is_unreadable = [&](const std::string& key) {
+    return plan.unreadable.contains(key) || plan.damaged.contains(key);
+  };
   if (plan_is_older_ || is_unreadable(keys.plan())) return duties_;
   newest_plan_ = of_plan;
+  refused_.clear();
   if (plan.generation == 0) return duties_;  // there is none yet, since the data were lost and somebody said so
 
   NodeDuties next;
@@ -55,7 +58,10 @@ const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& m
   }
   for (const auto& [camera, stored] : plan.cameras) {
     // Also of those that are not its own: it must not take them back by an older assignment.
-    if (!guard_.accept(camera, stored.fence)) continue;
+    if (!guard_.accept(camera, stored.fence)) {
+      refused_.insert(camera);
+      continue;
+    }
     const std::string& node = stored.assignment.node;
     const auto before = duties_.find(camera);
     if (node == node_) {

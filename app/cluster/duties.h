@@ -39,12 +39,15 @@ class DutyKeeper {
   const NodeDuties& update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys);
   // The plan is older than one that was seen, or gone: etcd was restored from a backup, or lost its data.
   [[nodiscard]] bool plan_is_older() const { return plan_is_older_; }
+  // Cameras whose assignments in the newest plan are older than ones that were seen, and are not obeyed.
+  [[nodiscard]] const std::set<std::string>& refused() const { return refused_; }
 
  private:
   std::string node_;
   NodeDuties duties_;
   Fence newest_plan_;  // of the pointer
   bool plan_is_older_ = false;
+  std::set<std::string> refused_;
   FenceGuard guard_;
 };
 

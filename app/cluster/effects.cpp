@@ -15,6 +15,8 @@ std::set<std::string> Effects::update(const EtcdMirror& mirror, const Membership
     return there == nullptr || there->create_revision != released.second;
   });
   mirror.each_below(keys_.effects(), [&](std::string_view name, const EtcdKeyValue& value) {
+    // One without a lease is left over, and would keep all nodes from pushing for ever.
+    if (value.lease == 0) changes.releases.push_back(value);
     if (value.lease != membership.lease) return;
     const std::string camera(name);
     const bool is_released = released_.contains({value.key, value.create_revision});

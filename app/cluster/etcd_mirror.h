@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cluster/etcd_watch.h"
+#include "app/cluster/value_limits.h"
 
 namespace campipe {
 
@@ -18,6 +19,7 @@ class EtcdMirror {
   void apply(const EtcdNews& news) {
     if (news.anew) values_.clear();
     for (const EtcdEvent& event : news.events) {
+      if (event.value.key.size() > longest_etcd_key) continue;  // none of campipe's
       if (event.removed) values_.erase(event.value.key);
       if (!event.removed) values_.insert_or_assign(event.value.key, event.value);
     }

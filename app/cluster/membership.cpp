@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/printable.h"
 #include "core/retry_wait.h"
 
@@ -192,8 +193,19 @@ bool Membership::put_offer_and_candidacy(const std::string& offer) {
     report(joined.error().message);
     return joined.error().failure == EtcdFailure::unknown && find_own();
   }
+  if (!joined->succeeded) remove_leftover();
   offer_created_ = candidacy_.create_revision = joined->header.revision;
   return joined->succeeded;
+}
+
+// A candidacy without a lease, which stays for ever: nobody's, and in the way.
+void Membership::remove_leftover() {
+  const EtcdResult<EtcdRange> found = client_->read(candidacy_.key);
+  if (!found || found->values.empty() || found->values[0].lease != 0) return;
+  const EtcdKeyValue& left = found->values[0];
+  spdlog::warn("cluster: {} has no lease, and is removed from etcd: nobody plans by it", left.key);
+  static_cast<void>(
+      client_->txn({{EtcdCompare::created_at(left.key, left.create_revision)}, {EtcdOperation::erase(left.key)}}));
 }
 
 std::string Membership::candidate() const { return nlohmann::json{{"schema", 1}, {"instance", instance_}}.dump(); }

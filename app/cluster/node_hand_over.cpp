@@ -13,9 +13,9 @@ namespace {
 // By any node: also one of which the plan knows nothing any more, since etcd was restored or has lost its data.
 std::set<std::string> cameras_kept(const EtcdMirror& mirror, const ClusterKeys& keys) {
   std::set<std::string> cameras;
-  mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue&) {
+  mirror.each_below(keys.all_kept(), [&](std::string_view name, const EtcdKeyValue& value) {
     const auto slash = name.find('/');
-    if (slash != std::string_view::npos) cameras.emplace(name.substr(slash + 1));
+    if (value.lease != 0 && slash != std::string_view::npos) cameras.emplace(name.substr(slash + 1));
   });
   return cameras;
 }

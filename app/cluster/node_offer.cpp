@@ -7,14 +7,31 @@
 #include <cmath>
 
 #include "app/cluster/json_take.h"
+#include "app/cluster/value_limits.h"
 
 namespace campipe {
 namespace {
 
 using Json = nlohmann::json;
 
+// What everybody is shown of it is bounded: it goes through a message to each publisher.
+bool is_small(const NodeOffer& offer) {
+  std::size_t size = offer.features.size() + offer.capacity.size() * sizeof(double);
+  bool are_short = true;
+  const auto add = [&](const std::string& text) {
+    size += text.size();
+    are_short = are_short && text.size() <= longest_etcd_text;
+  };
+  for (const std::string* text : {&offer.instance, &offer.address, &offer.version}) add(*text);
+  for (const std::string& feature : offer.features) add(feature);
+  for (const auto& [name, label] : offer.labels) add(name), add(label);
+  for (const auto& [name, amount] : offer.capacity) add(name);
+  return are_short && size <= largest_offer_without_devices;
+}
+
 bool is_possible(const NodeOffer& offer) {
-  return !offer.instance.empty() && offer.oldest_schema >= 1 && offer.newest_schema >= offer.oldest_schema &&
+  return !offer.instance.empty() && is_small(offer) && offer.oldest_schema >= 1 &&
+         offer.newest_schema >= offer.oldest_schema &&
          std::ranges::all_of(offer.capacity, [](const auto& of) { return std::isfinite(of.second) && of.second >= 0; });
 }
 
@@ -37,6 +54,7 @@ std::string write_offer(const NodeOffer& offer) {
 }
 
 std::optional<NodeOffer> read_offer(const std::string& node, const std::string& value) {
+  if (value.size() > largest_offer) return std::nullopt;
   Json json = parse_shallow(value);
   if (!take_schema(json)) return std::nullopt;
   NodeOffer offer;

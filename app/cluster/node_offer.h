@@ -36,8 +36,13 @@ struct NodeOffer {
   friend bool operator==(const NodeOffer&, const NodeOffer&) = default;
 };
 
+// Of a value in etcd, and of what it has beside the devices, which grow with the pairs of GPUs: more is not read.
+inline constexpr std::size_t largest_offer = 100'000;
+inline constexpr std::size_t largest_offer_without_devices = 16'384;
+
 std::string write_offer(const NodeOffer& offer);
-// Nothing: it is none, or of a schema that this version cannot read. `node`: the name that its key has.
+// Nothing: it is none, larger than any, or of a schema that this version cannot read. `node`: the name that its key
+// has.
 std::optional<NodeOffer> read_offer(const std::string& node, const std::string& value);
 
 // 128 random bits, in hexadecimal.

@@ -8,6 +8,7 @@
 
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
+#include "app/cluster/value_limits.h"
 
 namespace campipe {
 namespace {
@@ -24,7 +25,8 @@ std::string write_pointer(const StoredPlan& plan) {
 
 bool read_pointer(const std::string& value, StoredPlan& plan) {
   nlohmann::json json = parse_shallow(value);
-  const bool good = take_schema(json) && take(json, "generation", plan.generation) && take(json, "epoch", plan.epoch);
+  const bool good = take_schema(json) && take(json, "generation", plan.generation) && take(json, "epoch", plan.epoch) &&
+                    plan.generation <= highest_generation;
   plan.other = std::move(json);
   return good;
 }
@@ -34,7 +36,8 @@ std::optional<std::pair<std::uint64_t, std::string>> split_plan_key(std::string_
   std::uint64_t number = 0;
   const auto result = std::from_chars(below.data(), below.data() + below.size(), number);
   const auto slash = static_cast<std::size_t>(result.ptr - below.data());
-  if (result.ec != std::errc{} || slash >= below.size() || below[slash] != '/') return std::nullopt;
+  if (result.ec != std::errc{} || slash >= below.size() || below[slash] != '/' || number > highest_generation)
+    return std::nullopt;
   return std::pair(number, std::string(below.substr(slash + 1)));
 }
 
@@ -125,7 +128,15 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
   return commit(client, std::move(valid), candidacy);
 }
 
+// That a newer version has written it, rather than nobody: an object with a schema that is not known here.
+bool is_newer(const std::string& value) {
+  nlohmann::json json = parse_shallow(value);
+  int schema = 0;
+  return json.is_object() && take(json, "schema", schema) && schema > newest_cluster_schema;
+}
+
 std::string pointer_problem(const StoredPlan& stored) {
+  if (stored.has_bad_epoch) return bad_epoch_problem;
   if (stored.unreadable.empty()) return {};
   return fmt::format(
       "{} of the plan in etcd was written by a newer campipe, or is damaged ('{}' first): this version "
@@ -139,7 +150,10 @@ StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys) {
   StoredPlan plan;
   if (const EtcdKeyValue* pointer = mirror.find(keys.plan())) {
     plan.revision = pointer->mod_revision;
-    if (!read_pointer(pointer->value, plan)) plan.unreadable.insert(pointer->key);
+    const bool is_readable = read_pointer(pointer->value, plan);
+    plan.has_bad_epoch = is_readable && plan.epoch > highest_epoch();
+    if (plan.has_bad_epoch) plan.epoch = 0;
+    if (!is_readable || plan.has_bad_epoch) plan.unreadable.insert(pointer->key);
   }
   mirror.each_below(keys.plans(), [&](std::string_view below, const EtcdKeyValue& value) {
     const auto key = split_plan_key(below);
@@ -151,7 +165,7 @@ StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys) {
     }
     auto assignment = read_assignment(value.value);
     if (!assignment) {
-      plan.unreadable.insert(value.key);
+      (is_newer(value.value) ? plan.unreadable : plan.damaged).insert(value.key);
       return;
     }
     const Fence fence = fence_of(*assignment, value.mod_revision);
@@ -186,9 +200,11 @@ PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Ca
 
 PlanWriteResult raise_epoch(EtcdClient& client, const ClusterKeys& keys, const StoredPlan& stored,
                             std::uint64_t utc_seconds) {
-  if (std::string problem = pointer_problem(stored); !problem.empty()) return {PlanWritten::failed, std::move(problem)};
+  std::string problem = stored.has_bad_epoch ? "" : pointer_problem(stored);
+  if (!problem.empty()) return {PlanWritten::failed, std::move(problem)};
   StoredPlan next = stored;
   next.epoch = std::max(stored.epoch + 1, utc_seconds);
+  for (const auto& [camera, known] : stored.cameras) next.epoch = std::max(next.epoch, known.fence.epoch + 1);
   const auto result = client.txn({{is_as_read(keys, stored)}, {EtcdOperation::put(keys.plan(), write_pointer(next))}});
   if (!result) return failed(result.error());
   if (!result->succeeded) return {PlanWritten::outdated, "the plan was changed meanwhile"};

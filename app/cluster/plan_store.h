@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,9 +32,18 @@ struct StoredPlan {
   nlohmann::json other = nlohmann::json::object();  // the pointer's fields that this version does not know
   std::map<std::string, StoredAssignment> cameras{};
   std::set<std::uint64_t> unused{};  // generations that do not count: a writer died, or writes now
-  // What this version cannot read, so that it must not plan: a newer one has written it.
+  // What this version cannot read, so that it must not plan: a newer one has written it, or the plan's own key is
+  // damaged.
   std::set<std::string> unreadable{};
+  // Assignments that are none of any version. The next plan replaces them.
+  std::set<std::string> damaged{};
+  bool has_bad_epoch = false;  // the plan's own key is unreadable for nothing else: raise_epoch() mends it
 };
+
+inline constexpr auto bad_epoch_problem =
+    "the plan in etcd has an epoch that cannot be, so what runs goes on, and nothing is planned: `campipe cluster "
+    "apply "
+    "--restored FILE` gives it one that can";
 
 StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys);
 

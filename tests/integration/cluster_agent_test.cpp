@@ -241,7 +241,8 @@ TEST_F(ClusterAgentTest, AnEtcdThatLostItsDataStopsNothing) {
     EXPECT_TRUE(wait_for([&] { return cameras_of(ticks(begin), 'r', node) == own; })) << node;
   }
   EXPECT_TRUE(client.read(keys.plan())->values.empty()) << "nobody plans what others would not obey";
-  ASSERT_EQ(raise_epoch(client, keys, {}, 1'800'000'000).outcome, PlanWritten::done);
+  const auto raised = static_cast<std::uint64_t>(utc_now_ns() / 1'000'000'000);
+  ASSERT_EQ(raise_epoch(client, keys, {}, raised).outcome, PlanWritten::done);
   EXPECT_TRUE(wait_for([&] {
     std::set<std::uint64_t> epochs;
     Names names;
@@ -250,7 +251,7 @@ TEST_F(ClusterAgentTest, AnEtcdThatLostItsDataStopsNothing) {
       epochs.insert(tick.fence.epoch);
       names.insert(tick.camera);
     }
-    return names.size() == cameras && epochs == std::set<std::uint64_t>{1'800'000'000};
+    return names.size() == cameras && epochs == std::set<std::uint64_t>{raised};
   }));
   expect_fenced();
 }

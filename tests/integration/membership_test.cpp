@@ -95,6 +95,21 @@ TEST_F(MembershipTest, ASecondStartUnderItsNameIsRefused) {
   EXPECT_TRUE(becomes(*second, Stage::member)) << "it may run once the other is gone";
 }
 
+// Without a lease it stays for ever, where somebody has put it back, for example.
+TEST_F(MembershipTest, WhatIsLeftOfACandidacyIsInNobodysWay) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  ASSERT_TRUE(client.put(keys.planner("a"), "{}"));
+  ASSERT_TRUE(client.put(keys.planner("gone"), "{}"));
+  EXPECT_FALSE(planner_in(client));
+  auto node = join(etcd.servers(), "a");
+  ASSERT_TRUE(becomes(*node, Stage::member)) << node->state().problem;
+  const auto planner = planner_in(client);
+  ASSERT_TRUE(planner);
+  EXPECT_EQ(planner->node, "a");
+  EXPECT_EQ(planner->candidacy, node->state().candidacy);
+}
+
 // A process that was killed, as etcd sees it: nobody keeps its lease.
 TEST_F(MembershipTest, WhoWasKilledIsFollowedByTheSameName) {
   EtcdMembers etcd(1);

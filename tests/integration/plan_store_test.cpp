@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include "app/cluster/duties.h"
+#include "core/clock.h"
 #include "tests/integration/etcd_members.h"
 
 namespace campipe {
@@ -53,6 +55,8 @@ class PlanStoreTest : public testing::Test {
   PlanWriteResult write(const StoredPlan& stored, const Wanted& wanted) {
     return write_plan(*client_, keys, candidacy_, stored, wanted);
   }
+
+  static std::uint64_t utc_seconds() { return static_cast<std::uint64_t>(utc_now_ns() / 1'000'000'000); }
 
   static Wanted cameras(int count, const std::string& node) {
     Wanted wanted;
@@ -200,12 +204,51 @@ TEST_F(PlanStoreTest, ARaisedEpochIsAboveAllFences) {
   FenceGuard guard;
   ASSERT_TRUE(guard.accept("c1000", {before.epoch, 1'000'000})) << "of a history that the backup does not have";
   EXPECT_FALSE(guard.accept("c1000", before.cameras.at("c1000").fence));
-  ASSERT_EQ(raise_epoch(*client_, keys, before, 1'800'000'000).outcome, PlanWritten::done);
-  EXPECT_EQ(raise_epoch(*client_, keys, before, 1'800'000'000).outcome, PlanWritten::outdated);
+  const std::uint64_t now = utc_seconds();
+  ASSERT_EQ(raise_epoch(*client_, keys, before, now).outcome, PlanWritten::done);
+  EXPECT_EQ(raise_epoch(*client_, keys, before, now).outcome, PlanWritten::outdated);
   ASSERT_EQ(write(read(), cameras(3, "a")).outcome, PlanWritten::done);
   const StoredPlan after = read();
-  EXPECT_EQ(after.epoch, 1'800'000'000U);
+  EXPECT_EQ(after.epoch, now);
   EXPECT_TRUE(guard.accept("c1000", after.cameras.at("c1000").fence));
+}
+
+// Nothing could be above it: nodes do not obey it, and what raises epochs raises no such one.
+TEST_F(PlanStoreTest, AnEpochThatCannotBeIsObeyedByNobodyAndCanBeMended) {
+  ASSERT_EQ(write(read(), cameras(3, "a")).outcome, PlanWritten::done);
+  DutyKeeper node("a");
+  ASSERT_THAT(node.update(read(), mirror_, keys), SizeIs(3));
+  ASSERT_TRUE(client_->put(keys.plan(), R"({"schema":1,"generation":1,"epoch":18446744073709551615})"));
+  const StoredPlan bad = read();
+  EXPECT_THAT(node.update(bad, mirror_, keys), SizeIs(3)) << "it goes on as it is";
+  EXPECT_TRUE(node.plan_is_older());
+  EXPECT_THAT(write(bad, cameras(3, "b")).message, HasSubstr("cluster apply --restored"));
+  ASSERT_EQ(raise_epoch(*client_, keys, bad, utc_seconds()).outcome, PlanWritten::done);
+  ASSERT_EQ(write(read(), cameras(3, "b")).outcome, PlanWritten::done);
+  const StoredPlan after = read();
+  EXPECT_LE(after.epoch, utc_seconds());
+  DutyKeeper other("b");
+  EXPECT_THAT(other.update(after, mirror_, keys), SizeIs(3));
+  node.update(after, mirror_, keys);
+  EXPECT_FALSE(node.plan_is_older());
+  EXPECT_THAT(node.refused(), IsEmpty());
+}
+
+TEST_F(PlanStoreTest, AnAssignmentThatIsNoneIsReplacedByTheNextPlan) {
+  ASSERT_EQ(write(read(), cameras(4, "a")).outcome, PlanWritten::done);
+  DutyKeeper node("a");
+  const NodeDuties before = node.update(read(), mirror_, keys);
+  const std::string folder = keys.generation(1);
+  ASSERT_TRUE(client_->put(folder + "c1000", R"({"schema":1,"node":"b","epoch":18446744073709551615})"));
+  ASSERT_TRUE(client_->put(folder + "c1001", "no JSON"));
+  ASSERT_TRUE(client_->put(folder + "c1002",
+                           R"({"schema":1,"node":"b","epoch":1,"reason":")" + std::string(50'000, 'x') + "\"}"));
+  EXPECT_EQ(node.update(read(), mirror_, keys), before) << "nobody obeys them";
+  ASSERT_EQ(write(read(), cameras(4, "b")).outcome, PlanWritten::done);
+  const StoredPlan after = read();
+  DutyKeeper other("b");
+  EXPECT_THAT(other.update(after, mirror_, keys), SizeIs(4));
+  EXPECT_THAT(after.damaged, IsEmpty());
 }
 
 TEST_F(PlanStoreTest, AFullEtcdSaysWhatToDo) {

@@ -35,13 +35,15 @@ class ClusterStatus : public testing::Test {
     put(keys.generation(1) + name, write_assignment(assignment));
   }
   std::string tables(bool full = false) const {
-    ClusterState state = cluster_state(mirror_, keys, read_plan(mirror_, keys), read_rig(mirror_, keys));
+    ClusterState state =
+        cluster_state(mirror_, keys, read_plan(mirror_, keys), read_rig(mirror_, keys), "west", refused_);
     state.etcd.full = full;
     return cluster_tables(state);
   }
 
   EtcdMirror mirror_;
   std::int64_t revision_ = 0;
+  std::set<std::string> refused_;
 };
 
 TEST_F(ClusterStatus, OfAClusterWithoutAnything) {
@@ -76,6 +78,38 @@ TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {
             "hall    west   its home is east\n"
             "lane    west   is wanted on east\n"
             "yard    none   no node has room for it: too little cores");
+}
+
+TEST_F(ClusterStatus, ShowsWhatIsNotObeyedOrCannotBeRead) {
+  put_node("west");
+  put(keys.node("east"), "{");
+  put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
+  put_camera("dock", {"west"});
+  put(keys.generation(1) + "gate", "{");
+  refused_ = {"dock"};
+  const std::string shown = tables();
+  EXPECT_THAT(shown, testing::HasSubstr("dock    west  node west has seen a newer assignment than the one in etcd"));
+  EXPECT_THAT(shown, testing::HasSubstr("gate    none  its assignment in etcd is unreadable"));
+  EXPECT_THAT(shown, testing::HasSubstr("east  here, cannot use the rig: see its log"));
+  EXPECT_THAT(shown, testing::HasSubstr("unreadable: newer than this campipe, or damaged"));
+}
+
+TEST_F(ClusterStatus, ShowsThatNobodyPlans) {
+  put_node("west");
+  EXPECT_THAT(tables(), testing::Not(testing::HasSubstr("nobody plans")));
+  mirror_.apply({false, {{true, {keys.planner("west"), "", 0, ++revision_}}}, revision_});
+  EXPECT_THAT(tables(), testing::HasSubstr("nobody plans"));
+}
+
+TEST_F(ClusterStatus, IsJsonWhateverStandsInEtcd) {
+  put_node("west\xff");
+  put(keys.plan(), R"({"schema":1,"generation":1,"epoch":1})");
+  put(keys.generation(1) + "dock\xfe", R"({"schema":1,"node":"a","epoch":1})");
+  const std::string text =
+      cluster_json(cluster_state(mirror_, keys, read_plan(mirror_, keys), read_rig(mirror_, keys), "west", {}));
+  const nlohmann::json shown = nlohmann::json::parse(text);
+  EXPECT_EQ(shown.at("nodes").size(), 2U);
+  EXPECT_TRUE(shown.at("cameras").contains("dock\xef\xbf\xbd"));
 }
 
 TEST_F(ClusterStatus, ShowsWhatLinksBetweenNodesWouldGoBy) {

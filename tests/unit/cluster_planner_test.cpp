@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 const ClusterKeys keys("test");
@@ -21,12 +22,15 @@ const Clock::time_point start = Clock::time_point() + 1h;
 // The cluster's keys, as they would be in etcd.
 class Keys {
  public:
-  void put(const std::string& key, const std::string& value) { apply({false, {key, value, ++revision_, revision_}}); }
+  void put(const std::string& key, const std::string& value, std::int64_t under = 0) {
+    apply({false, {key, value, ++revision_, revision_, 1, under}});
+  }
   void erase(const std::string& key) { apply({true, {key, "", 0, ++revision_}}); }
+  static constexpr std::int64_t lease = 7;
   void join(const std::string& node, double cores = 10) {
     NodeOffer offer{node, "instance of " + node, "10.0.0.1:8443", "1"};
     offer.capacity = {{"cores", cores}};
-    put(keys.node(node), write_offer(offer));
+    put(keys.node(node), write_offer(offer), lease);
   }
   // As write_plan() does, but by one transaction.
   void carry_out(const ClusterPlanner::Decision& decision) {
@@ -131,11 +135,39 @@ TEST_F(ClusterPlannerTest, ObeysDrainsAndWishes) {
   for (const ClusterCamera& camera : cameras_) EXPECT_EQ(node_of(camera.name), "a");
 }
 
+TEST_F(ClusterPlannerTest, AnOfferThatIsTooLargeIsThatNodesAlone) {
+  for (const char* node : {"a", "b", "c"}) keys_.join(node);
+  plan(start);
+  NodeOffer large{"b", "instance of b", "10.0.0.1:8443", "1"};
+  large.capacity = {{"cores", 10}};
+  for (const bool is_in_labels : {true, false}) {
+    NodeOffer offer = large;
+    if (is_in_labels)
+      for (int i = 0; i < 20; ++i) offer.labels["label " + std::to_string(i)] = std::string(1000, 'x');
+    else
+      offer.address = std::string(1'300'000, 'x');
+    keys_.put(keys.node("b"), write_offer(offer), Keys::lease);
+    EXPECT_THAT(decide(start + 1s).unreadable, ElementsAre("b"));
+    EXPECT_THAT(decide(start + 1s).moves, IsEmpty()) << "its cameras stay";
+    keys_.erase(keys.node("c"));
+    EXPECT_THAT(decide(start + 2s).moves, Not(IsEmpty())) << "the others go on without it";
+    keys_.join("c");
+  }
+}
+
+// Nobody knows who put it there, and it never goes.
+TEST_F(ClusterPlannerTest, AnOfferWithoutALeaseIsOfNobody) {
+  keys_.join("a");
+  keys_.put(keys.node("b"), write_offer({"b", "1", "10.0.0.1:8443", "1", 1, 1, {}, {}, {{"cores", 1000}}}));
+  plan(start);
+  for (const ClusterCamera& camera : cameras_) EXPECT_EQ(node_of(camera.name), "a");
+}
+
 TEST_F(ClusterPlannerTest, ANodeOfANewerVersionKeepsItsCameras) {
   keys_.join("a");
   keys_.join("b");
   plan(start);
-  keys_.put(keys.node("b"), R"({"schema":2,"whereabouts":"unknown"})");
+  keys_.put(keys.node("b"), R"({"schema":2,"whereabouts":"unknown"})", Keys::lease);
   const auto decision = decide(start + 1s);
   EXPECT_THAT(decision.unreadable, ElementsAre("b"));
   EXPECT_THAT(decision.moves, IsEmpty());
@@ -168,7 +200,7 @@ TEST_F(ClusterPlannerTest, ANodeObeysItsPlan) {
   plan(start + 1s);
   EXPECT_EQ(a.update(keys_.plan(), keys_.mirror(), keys).size(), 8U);
   for (const auto& [camera, stored] : keys_.plan().cameras) {
-    keys_.put(keys.recorder("a", camera), R"({"schema":1,"fence":")" + text_of(stored.fence) + "\"}");
+    keys_.put(keys.recorder("a", camera), R"({"schema":1,"fence":")" + text_of(stored.fence) + "\"}", Keys::lease);
   }
   // b comes back, and sees first what is new, then by a member that lags what was before.
   EXPECT_THAT(b.update(keys_.plan(), keys_.mirror(), keys), IsEmpty());

@@ -127,11 +127,35 @@ TEST(Election, WhoWasThereFirstPlans) {
   EtcdMirror mirror;
   const ClusterKeys keys("hall");
   EXPECT_FALSE(elected_planner(mirror, keys));
-  mirror.apply({true, {{false, {keys.planner("a"), "", 9, 9}}, {false, {keys.planner("b"), "", 7, 12}}}, 12});
+  const auto put = [&](const std::string& key, std::int64_t created, std::int64_t lease) {
+    mirror.apply({false, {{false, {key, "", created, 12, 1, lease}}}, 12});
+  };
+  for (const auto& [node, created, lease] : {std::tuple("a", 9, 3), std::tuple("b", 7, 4)}) {
+    put(keys.node(node), created, lease);
+    put(keys.planner(node), created, lease);
+  }
   EXPECT_EQ(elected_planner(mirror, keys)->node, "b");
   EXPECT_EQ(elected_planner(mirror, keys)->candidacy, (Candidacy{keys.planner("b"), 7}));
   mirror.apply({false, {{true, {keys.planner("b"), "", 0, 13}}}, 13});
   EXPECT_EQ(elected_planner(mirror, keys)->node, "a");
+}
+
+// It would never go, and its node never plan.
+TEST(Election, WhatIsLeftOverOfANodeDoesNotPlan) {
+  EtcdMirror mirror;
+  const ClusterKeys keys("hall");
+  const auto put = [&](const std::string& key, std::int64_t created, std::int64_t lease) {
+    mirror.apply({false, {{false, {key, "", created, created, 1, lease}}}, created});
+  };
+  put(keys.planner("gone"), 1, 0);
+  put(keys.planner("gone too"), 2, 9);
+  put(keys.planner("b"), 3, 0);
+  EXPECT_FALSE(elected_planner(mirror, keys)) << "nobody plans";
+  put(keys.node("a"), 4, 3);
+  put(keys.planner("a"), 4, 3);
+  put(keys.node("b"), 5, 4);
+  ASSERT_TRUE(elected_planner(mirror, keys));
+  EXPECT_EQ(elected_planner(mirror, keys)->node, "a") << "b's is of nobody who is there";
 }
 
 TEST(Mirror, AppliesChangesInTheirOrder) {
