@@ -9,6 +9,7 @@
 #include "app/config/link_transport.h"
 #include "app/config/rig_settings.h"
 #include "app/control/link_keys.h"
+#include "app/control/offered_links.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ipc/link_counts.h"
@@ -16,20 +17,8 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t longest_name = 160;
-constexpr std::size_t most_links = 10'000;
-constexpr unsigned highest_port = 65'535;
-
 // "10.0.0.1" of "10.0.0.1:8443", with the brackets of IPv6.
 std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
-bool is_possible(const messages::OfferedLinks& offered) {
-  const auto is_link = [](const messages::OfferedLinks::Link& link) {
-    return !link.name.empty() && link.name.size() <= longest_name && link.port > 0 && link.port <= highest_port;
-  };
-  return link_key_from(offered.key) && offered.links.size() <= most_links &&
-         std::ranges::all_of(offered.links, is_link);
-}
 
 bool asks_for_ucx(const ClusterLinksConfig& config) {
   return std::ranges::find(config.transports, LinkTransport::ucx) != config.transports.end();
@@ -134,7 +123,8 @@ void LinkExchange::follow_sending(StageLinks& links, ManagedProcess& process, Ed
 
 void LinkExchange::on(const messages::PeerLinks& links) {
   const bool is_asked = shared_ && std::ranges::find(shared_->ask, links.peer) != shared_->ask.end();
-  if (!is_possible(links.offered)) throw BadMessage("links that cannot be");
+  // The publisher has looked at what the node said.
+  if (links.offered.key.empty() || !is_possible(links.offered)) throw BadMessage("links that cannot be");
   if (!is_asked) return;  // that was before
   messages::OfferedLinks& known = offered_[links.peer];
   if (links.offered.encrypted != encrypts() && links.offered.key != known.key)

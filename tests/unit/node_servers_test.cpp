@@ -325,6 +325,42 @@ TEST_F(StrangePeer, SendsAStatusWithoutABottom) {
   EXPECT_THAT(ask_for_gate(peer, "GET /api/v1/recordings?camera=gate").body, HasSubstr("what is no list"));
 }
 
+// What a real node says, with one member of another shape.
+TEST_F(StrangePeer, SendsACameraThatIsNone) {
+  TestNode west("west", {}, {"gate", "yard"});
+  const std::map<std::string, std::string> plan{{"dock", "east"}, {"gate", "west"}, {"yard", "west"}};
+  west.see({{"east", east_.address()}, {"west", west.address()}}, plan);
+  const json said = json::parse(ask(west.door(), "GET /api/v1/status?local=true", "Campipe-Node: 1\r\n").body);
+  ASSERT_EQ(said.at("cameras").at("gate").at("state"), "running");
+  for (const auto& [member, shape] : std::vector<std::pair<std::string, json>>{{"state", 7},
+                                                                               {"reason", json::array()},
+                                                                               {"push", "rtmp://a/b"},
+                                                                               {"push", {{"rtmp://a/b", 5}}},
+                                                                               {"outputs", {{"small", 1}}},
+                                                                               {"frames", "many"},
+                                                                               {"frames", {{"dropped", 1}}},
+                                                                               {"cells", json::array({1})},
+                                                                               {"latency_ms", 3}}) {
+    json bad = said;
+    bad["cameras"]["gate"][member] = shape;
+    bad["cameras"]["yard"]["reason"] = std::string(100'000, 'x');
+    const std::string body = bad.dump();
+    const Server peer(answering(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
+    east_.see({{"east", east_.address()}, {"west", "127.0.0.1:" + std::to_string(peer.port())}}, plan);
+    for (const char* path : {"GET /api/v1/status", "GET /api/v1/cameras"}) {
+      const Reply reply = ask(east_.port(), path);
+      ASSERT_EQ(reply.status, 200) << member << shape << reply.body;
+      const json cameras = json::parse(reply.body).at("cameras");
+      EXPECT_EQ(cameras.at("dock").at("state"), "running") << member << shape;
+      EXPECT_EQ(cameras.at("yard").at("state"), "running") << member << shape;
+      EXPECT_EQ(cameras.at("yard").at("reason").get<std::string>().size(), 1024U);
+      EXPECT_EQ(cameras.at("gate").at("state"), "unreachable") << member << shape;
+      EXPECT_THAT(cameras.at("gate").at("reason").get<std::string>(), HasSubstr("unreadable: node 'west'"));
+    }
+  }
+}
+
 // A node of another version, perhaps.
 TEST_F(StrangePeer, SendsAGraphThatCannotBeRead) {
   for (const std::string graph : {"{}", R"({"edges":[1],"nodes":[]})", R"({"edges":[],"nodes":{"a":1}})"}) {

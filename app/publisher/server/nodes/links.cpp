@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "app/control/messages/links_json.h"
+#include "app/control/offered_links.h"
+#include "core/log.h"
 #include "core/shallow_json.h"
 
 namespace campipe {
@@ -24,7 +26,7 @@ std::optional<messages::OfferedLinks> links_in(const Nodes::Reply& reply) {
     nlohmann::json body = parse_shallow(reply.body);
     messages::OfferedLinks offered;
     read_json(body, offered);
-    return offered;
+    return is_possible(offered) ? std::optional(std::move(offered)) : std::nullopt;
   } catch (const BadJson&) {
     return std::nullopt;
   }
@@ -52,8 +54,13 @@ std::vector<messages::PeerLinks> NodeLinks::tick() {
   for (auto& [node, peer] : peers_) {
     const bool is_asked = peer.reply.valid();
     if (is_asked && peer.reply.wait_for(0s) == std::future_status::ready) {
-      auto offered = links_in(peer.reply.get());
+      const Nodes::Reply reply = peer.reply.get();
+      auto offered = links_in(reply);
       peer.next = Clock::now() + period;
+      const bool is_unreadable = reply.status == 200 && !offered;
+      if (is_unreadable && !peer.is_unreadable)
+        spdlog::warn("node '{}' offers links that are unreadable: there are none with it", node);
+      peer.is_unreadable = is_unreadable;
       if (!offered || offered->key.empty() || *offered == peer.offered) continue;
       peer.offered = *offered;
       news.push_back({node, *std::move(offered)});

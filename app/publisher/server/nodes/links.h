@@ -37,6 +37,7 @@ class NodeLinks {
     std::future<Nodes::Reply> reply;  // of the question that is on its way
     Clock::time_point next = {};      // when it is asked again
     messages::OfferedLinks offered;   // the newest
+    bool is_unreadable = false;       // so was its last answer
   };
   struct Own {
     std::mutex mutex;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "app/publisher/server/nodes/readable.h"
 #include "core/log.h"
 #include "core/shallow_json.h"
 #include "core/utc_text.h"
@@ -21,7 +22,8 @@ namespace {
 constexpr auto period = 1s;
 constexpr auto answer_patience = 2s;
 constexpr auto asked_lately = 10s;
-constexpr auto first_patience = 1s;  // whoever asks first waits so long for the others
+constexpr auto first_patience = 1s;                            // whoever asks first waits so long for the others
+constexpr std::size_t largest_status = std::size_t{16} << 20;  // as a supervisor's to its own publisher (Channel)
 constexpr const char* status_path = "/api/v1/status?local=true";
 
 const json* camera_in(const NodeReport& report, const std::string& name) {
@@ -136,11 +138,16 @@ void NodesWall::ask_all() {
   for (const std::string& node : others)
     replies[node] = nodes_.get(node, status_path, {node_own_header, "1"}, answer_patience);
   const auto take = [this](const std::string& node, Nodes::Reply reply) {
-    auto status = std::make_shared<json>(parse_shallow(reply.body));
+    const bool is_large = reply.body.size() > largest_status;
+    json said = is_large ? json() : parse_shallow(reply.body);
     std::string problem = std::move(reply.problem);
     if (reply.status != 0 && reply.status != 200)
       problem = "node '" + node + "' refuses to be asked: it answers with status " + std::to_string(reply.status);
-    if (problem.empty() && !status->is_object()) problem = "node '" + node + "' answers with what is no status";
+    if (problem.empty() && is_large)
+      problem =
+          "node '" + node + "' answers with a status of more than " + std::to_string(largest_status >> 20U) + " MiB";
+    if (problem.empty() && !said.is_object()) problem = "node '" + node + "' answers with what is no status";
+    auto status = std::make_shared<const json>(readable_status(std::move(said), node));
     const std::lock_guard lock(mutex_);
     NodeReport& report = reports_[node];
     if (problem.empty() != report.problem.empty()) {
