@@ -23,6 +23,7 @@ constexpr int handshake_ms = 1000;  // for a peer that connects, to be one
 // Of a body that is encrypted: the peer decrypts one part while the next is encrypted here. ZeroMQ encrypts a part as a
 // whole, and hands on a message as a whole.
 constexpr std::size_t encrypted_part = std::size_t{256} << 10;
+constexpr std::size_t encryption = 1024;     // what CURVE adds to a part, and more
 constexpr std::size_t routing_id_bytes = 5;  // of one that ZeroMQ chose: 0 and a number
 constexpr const char* zap_address = "inproc://zeromq.zap.01";
 
@@ -225,7 +226,10 @@ class ZeroMqWire final : public LinkWire {
     set(socket, ZMQ_RCVHWM, queue_length);
     if (settings_.address.starts_with('[')) set(socket, ZMQ_IPV6, 1);
     set(socket, ZMQ_HANDSHAKE_IVL, handshake_ms);
-    const auto largest = static_cast<std::int64_t>(std::max(settings_.largest_body, link::largest_head));
+    // ZeroMQ makes room for what a stranger announces, before it knows who that is.
+    const std::size_t part =
+        settings_.keys ? std::min(settings_.largest_body, encrypted_part) + encryption : settings_.largest_body;
+    const auto largest = static_cast<std::int64_t>(std::max(part, link::largest_head + encryption));
     if (zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest) != 0)
       throw zeromq_error("ZeroMQ refuses a size");
     if (settings_.listens) {

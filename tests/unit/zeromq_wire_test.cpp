@@ -2,9 +2,12 @@
 #include "app/link/zeromq_wire.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <zmq.h>
 
 #include "tests/unit/link_test_support.h"
+#include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace {
@@ -42,6 +45,34 @@ TEST(ZeroMqWire, LargeBodiesArriveWhole) {
       EXPECT_TRUE(inbox.bytes == *body);
     }
   }
+}
+
+// ZeroMQ makes room for what a peer announces before it knows its key. One who is cut off at once has sent what fits
+// into the buffers of its connection.
+TEST(ZeroMqWire, AStrangerIsGivenNoRoomBeforeItHasShownItsKey) {
+  LinkKeys keys = make_link_keys();
+  keys.peer = make_link_keys().public_key;
+  constexpr std::size_t announced = std::size_t{48} << 20;
+  const auto listening =
+      make_zeromq_wire({.address = "127.0.0.1:0", .listens = true, .keys = keys, .largest_body = announced});
+  const std::string address = listening->address();
+  const UniqueFd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  ASSERT_EQ(::connect(stranger.get(), static_cast<sockaddr*>(static_cast<void*>(&to)), sizeof to), 0);
+  // The greeting of ZMTP 3.0 with CURVE, and the beginning of a long command.
+  std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0", 12);
+  greeting += "CURVE" + std::string(64 - greeting.size() - 5, '\0');
+  std::string command("\x06", 1);
+  for (int shift = 56; shift >= 0; shift -= 8)
+    command += static_cast<char>(announced >> static_cast<unsigned>(shift) & 0xffU);
+  ASSERT_TRUE(send_all(stranger.get(), greeting + command));
+  const std::string piece(64 << 10, 'x');
+  std::size_t sent = 0;
+  while (sent < announced && send_all(stranger.get(), piece)) sent += piece.size();
+  EXPECT_LT(sent, announced / 2);
 }
 
 TEST(ZeroMqWire, NoBodyIsLargerOrInMorePartsThanItCanBe) {
