@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/cut_text.h"
+
 namespace campipe {
 namespace {
 
@@ -153,10 +155,8 @@ bool holds_password(const std::string& text) { return has_user_with_password(tex
 std::string shown_name(std::string_view name) {
   constexpr std::size_t longest = 200;
   if (name.size() <= longest) return without_passwords(std::string(name));
-  std::size_t end = longest;  // of a character
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;
   // What is left out may have the '@' that shows where a user and password end.
-  std::string shown = without_passwords(std::string(name.substr(0, end)) + '@');
+  std::string shown = without_passwords(std::string(name.substr(0, cut_at(name, longest))) + '@');
   if (shown.ends_with('@')) shown.pop_back();
   return shown + "…";
 }

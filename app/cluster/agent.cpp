@@ -92,6 +92,7 @@ void ClusterAgent::write_own_keys(Clock::time_point now) {
 const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
   view_.membership = membership_.state();
   const bool is_news = follow();
+  if (!view_.plan.damage.empty()) view_.plan = read_plan(mirror_, keys_);  // this node's clock may have been set
   if (mirror_.revision() > 0) {
     const NodeDuties& duties = keeper_.update(view_.plan, mirror_, keys_);
     view_.plan_is_known = !keeper_.plan_is_older();
@@ -106,7 +107,7 @@ const ClusterAgent::View& ClusterAgent::update(Clock::time_point now) {
   write_own_keys(now);
   view_.problem = view_.membership.problem;
   if (view_.problem.empty() && keeper_.plan_is_older())
-    view_.problem = view_.plan.has_bad_epoch ? bad_epoch_problem : restored;
+    view_.problem = view_.plan.damage.empty() ? restored : view_.plan.damage;
   for (std::string other : {watch_.problem(), std::move(planned.problem), own_keys_.problem()}) {
     if (view_.problem.empty()) view_.problem = std::move(other);
   }

@@ -47,11 +47,7 @@ std::optional<CameraAssignment> read_assignment(const std::string& value) {
                     take(json, "reason", read.reason) && take(json, "revision", read.revision);
   const bool is_short =
       std::max({read.node.size(), read.from.size(), read.home.size(), read.reason.size()}) <= longest_etcd_text;
-  if (!good || !is_short || read.revision < 0) return std::nullopt;
-  if (read.epoch > highest_epoch()) {
-    read.epoch = 0;
-    read.revision = 0;
-  }
+  if (!good || !is_short || read.revision < 0 || read.epoch > highest_epoch()) return std::nullopt;
   read.other = std::move(json);
   return read;
 }

@@ -39,8 +39,7 @@ struct CameraAssignment {
 };
 
 std::string write_assignment(const CameraAssignment& assignment);
-// Nothing: it is none, or of a schema that this version cannot read. An epoch that cannot be is read as 0, which no
-// node obeys and the next plan replaces.
+// Nothing: it is none, has an epoch that cannot be, or is of a schema that this version cannot read.
 std::optional<CameraAssignment> read_assignment(const std::string& value);
 
 inline Fence fence_of(const CameraAssignment& assignment, std::int64_t mod_revision) {

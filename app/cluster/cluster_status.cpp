@@ -119,6 +119,7 @@ std::string cluster_tables(const ClusterState& state) {
   std::string text = table(nodes) + '\n' + table(cameras);
   if (!state.rig.problem.empty()) text += '\n' + printable(state.rig.problem) + '\n';
   if (state.etcd.full == true) text += '\n' + std::string(etcd_is_full) + '\n';
+  if (state.etcd.problem) text += '\n' + printable(*state.etcd.problem) + '\n';
   if (state.rig.revision == 0) text += "\nthere is no rig yet: the first node that starts brings its own\n";
   if (state.planner.empty() && std::ranges::any_of(state.nodes, [](const auto& node) { return node.second.here; }))
     text +=
@@ -139,6 +140,7 @@ std::string cluster_json(const ClusterState& state) {
 std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys) {
   std::map<std::string, std::optional<LinkOffer>> offers;
   mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
+    if (value.lease == 0) return;
     const std::string node(name);
     const auto offer = read_offer(node, value.value);
     const json links = offer && offer->devices.is_object() ? offer->devices.value("links", json()) : json();
@@ -169,10 +171,12 @@ int run_cluster_status(const std::string& config, const StatusOptions& options) 
     return 0;
   }
   const EtcdResult<bool> full = cluster->client->no_space();  // what users of etcd may not be allowed to ask
-  ClusterState state = cluster_state(mirror, cluster->keys, read_plan(mirror, cluster->keys),
-                                     read_rig(mirror, cluster->keys), node_name(cluster->config()), {});
+  const StoredPlan plan = read_plan(mirror, cluster->keys);
+  ClusterState state =
+      cluster_state(mirror, cluster->keys, plan, read_rig(mirror, cluster->keys), node_name(cluster->config()), {});
   state.cluster = cluster->config().name;
-  state.etcd = {true, full ? std::optional(*full) : std::nullopt, std::nullopt};
+  state.etcd = {true, full ? std::optional(*full) : std::nullopt,
+                plan.damage.empty() ? std::nullopt : std::optional(plan.damage)};
   if (options.json) {
     std::cout << cluster_json(state) << '\n';
   } else {

@@ -41,7 +41,7 @@ DutyKeeper::DutyKeeper(std::string node, NodeDuties duties) : node_(std::move(no
 
 const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const Fence of_plan{plan.epoch, plan.revision};
-  plan_is_older_ = plan.has_bad_epoch || of_plan < newest_plan_;
+  plan_is_older_ = !plan.damage.empty() || of_plan < newest_plan_;
   const auto is_unreadable = [&](const std::string& key) {
     return plan.unreadable.contains(key) || plan.damaged.contains(key);
   };
@@ -80,7 +80,7 @@ void save_duties(const std::filesystem::path& file, const std::string& cluster, 
     if (duty.is_leaving()) continue;
     json["cameras"][camera] = {{"epoch", duty.fence.epoch}, {"revision", duty.fence.revision}};
   }
-  replace_file(file, json.dump());
+  replace_file(file, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 std::optional<NodeDuties> saved_duties(const std::filesystem::path& file, const std::string& cluster,

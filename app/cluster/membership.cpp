@@ -137,6 +137,10 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
     }
     if (found->values.empty()) return true;
     const EtcdKeyValue& value = found->values[0];
+    if (value.lease == 0) {
+      remove_leftover(value);
+      return false;
+    }
     const auto offer = read_offer(node_, value.value);
     if (offer && offer->instance == instance_) {
       take_over(value);
@@ -145,7 +149,7 @@ bool Membership::wait_for_name(const std::stop_token& stop) {
     const auto now_left = client_->time_to_live(value.lease);
     if (now_left && *now_left && left && **now_left > *left) ++prolonged;
     if (now_left) left = *now_left;
-    if (prolonged >= 2 || Clock::now() > until || value.lease == 0) {
+    if (prolonged >= 2 || Clock::now() > until) {
       set_state({Stage::name_taken,
                  0,
                  {},
@@ -193,17 +197,17 @@ bool Membership::put_offer_and_candidacy(const std::string& offer) {
     report(joined.error().message);
     return joined.error().failure == EtcdFailure::unknown && find_own();
   }
-  if (!joined->succeeded) remove_leftover();
+  if (!joined->succeeded) {
+    const EtcdResult<EtcdRange> found = client_->read(candidacy_.key);
+    if (found && !found->values.empty() && found->values[0].lease == 0) remove_leftover(found->values[0]);
+  }
   offer_created_ = candidacy_.create_revision = joined->header.revision;
   return joined->succeeded;
 }
 
-// A candidacy without a lease, which stays for ever: nobody's, and in the way.
-void Membership::remove_leftover() {
-  const EtcdResult<EtcdRange> found = client_->read(candidacy_.key);
-  if (!found || found->values.empty() || found->values[0].lease != 0) return;
-  const EtcdKeyValue& left = found->values[0];
-  spdlog::warn("cluster: {} has no lease, and is removed from etcd: nobody plans by it", left.key);
+// An offer or a candidacy without a lease, which stays for ever: nobody's, and in the way.
+void Membership::remove_leftover(const EtcdKeyValue& left) {
+  spdlog::warn("cluster: {} has no lease, so it is nobody's: it is removed from etcd", left.key);
   static_cast<void>(
       client_->txn({{EtcdCompare::created_at(left.key, left.create_revision)}, {EtcdOperation::erase(left.key)}}));
 }

@@ -80,7 +80,7 @@ class Membership {
   bool put_offer_and_candidacy(const std::string& offer);
   [[nodiscard]] std::string candidate() const;
   bool find_own();
-  void remove_leftover();
+  void remove_leftover(const EtcdKeyValue& left);
   void keep(const std::stop_token& stop);
   void renew_offer();
   void leave();

@@ -9,6 +9,8 @@
 #include <set>
 #include <string>
 
+#include "app/cluster/etcd_values.h"
+
 namespace campipe {
 
 // The layouts of values that this version reads and writes. A value with a higher one is not touched.
@@ -37,7 +39,7 @@ struct NodeOffer {
 };
 
 // Of a value in etcd, and of what it has beside the devices, which grow with the pairs of GPUs: more is not read.
-inline constexpr std::size_t largest_offer = 100'000;
+inline constexpr std::size_t largest_offer = largest_etcd_value;
 inline constexpr std::size_t largest_offer_without_devices = 16'384;
 
 std::string write_offer(const NodeOffer& offer);

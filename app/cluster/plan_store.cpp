@@ -9,6 +9,7 @@
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
 #include "app/cluster/value_limits.h"
+#include "core/cut_text.h"
 
 namespace campipe {
 namespace {
@@ -23,7 +24,7 @@ std::string write_pointer(const StoredPlan& plan) {
   return json.dump();
 }
 
-bool read_pointer(const std::string& value, StoredPlan& plan) {
+bool take_pointer(const std::string& value, StoredPlan& plan) {
   nlohmann::json json = parse_shallow(value);
   const bool good = take_schema(json) && take(json, "generation", plan.generation) && take(json, "epoch", plan.epoch) &&
                     plan.generation <= highest_generation;
@@ -36,14 +37,15 @@ std::optional<std::pair<std::uint64_t, std::string>> split_plan_key(std::string_
   std::uint64_t number = 0;
   const auto result = std::from_chars(below.data(), below.data() + below.size(), number);
   const auto slash = static_cast<std::size_t>(result.ptr - below.data());
-  if (result.ec != std::errc{} || slash >= below.size() || below[slash] != '/' || number > highest_generation)
-    return std::nullopt;
+  const bool is_generation = result.ec == std::errc{} && below.front() != '0' && number <= highest_generation;
+  if (!is_generation || slash >= below.size() || below[slash] != '/') return std::nullopt;
   return std::pair(number, std::string(below.substr(slash + 1)));
 }
 
 CameraAssignment settle(const StoredPlan& stored, const std::string& camera, CameraAssignment wanted) {
   wanted.epoch = stored.epoch;
   wanted.revision = 0;
+  wanted.reason.resize(cut_at(wanted.reason, longest_etcd_text));
   const auto old = stored.cameras.find(camera);
   if (old == stored.cameras.end()) return wanted;
   wanted.other = old->second.assignment.other;
@@ -97,7 +99,8 @@ std::optional<EtcdTxn> one_transaction(const ClusterKeys& keys, const StoredPlan
 PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, const Candidacy& candidacy,
                                  const StoredPlan& stored, const Values& all) {
   StoredPlan next = stored;
-  next.generation = 1 + std::max(stored.generation, stored.unused.empty() ? 0 : *stored.unused.rbegin());
+  next.generation = stored.generation + 1;
+  while (stored.unused.contains(next.generation)) ++next.generation;
   const std::string folder = keys.generation(next.generation);
   // That generation may count already where the plan was read before the newest one was written. What an earlier
   // attempt left there may not have been seen either.
@@ -135,11 +138,37 @@ bool is_newer(const std::string& value) {
   return json.is_object() && take(json, "schema", schema) && schema > newest_cluster_schema;
 }
 
+constexpr auto bad_epoch =
+    "the plan in etcd has an epoch that is more than a day ahead of this machine's clock, so what runs goes on, and "
+    "nothing is planned here: set the clock; where that is right, `campipe cluster apply --restored FILE` mends the "
+    "epoch";
+constexpr auto bad_pointer =
+    "the plan in etcd is damaged, so what runs goes on, and nothing is planned: `campipe cluster apply --restored "
+    "FILE` has it planned anew";
+
+void read_pointer(const EtcdKeyValue& pointer, StoredPlan& plan) {
+  plan.revision = pointer.mod_revision;
+  StoredPlan read;
+  if (!take_pointer(pointer.value, read)) {
+    if (is_newer(pointer.value))
+      plan.unreadable.insert(pointer.key);
+    else
+      plan.damage = bad_pointer;
+    return;
+  }
+  plan.generation = read.generation;
+  plan.other = std::move(read.other);
+  if (read.epoch > highest_epoch())
+    plan.damage = bad_epoch;
+  else
+    plan.epoch = read.epoch;
+}
+
 std::string pointer_problem(const StoredPlan& stored) {
-  if (stored.has_bad_epoch) return bad_epoch_problem;
+  if (!stored.damage.empty()) return stored.damage;
   if (stored.unreadable.empty()) return {};
   return fmt::format(
-      "{} of the plan in etcd was written by a newer campipe, or is damaged ('{}' first): this version "
+      "{} of the plan in etcd was written by a newer campipe ('{}' first): this version "
       "does not change it. Upgrade this node",
       stored.unreadable.size(), *stored.unreadable.begin());
 }
@@ -148,13 +177,7 @@ std::string pointer_problem(const StoredPlan& stored) {
 
 StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys) {
   StoredPlan plan;
-  if (const EtcdKeyValue* pointer = mirror.find(keys.plan())) {
-    plan.revision = pointer->mod_revision;
-    const bool is_readable = read_pointer(pointer->value, plan);
-    plan.has_bad_epoch = is_readable && plan.epoch > highest_epoch();
-    if (plan.has_bad_epoch) plan.epoch = 0;
-    if (!is_readable || plan.has_bad_epoch) plan.unreadable.insert(pointer->key);
-  }
+  if (const EtcdKeyValue* pointer = mirror.find(keys.plan())) read_pointer(*pointer, plan);
   mirror.each_below(keys.plans(), [&](std::string_view below, const EtcdKeyValue& value) {
     const auto key = split_plan_key(below);
     if (!key) return;
@@ -193,6 +216,10 @@ PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Ca
   for (const auto& [camera, assignment] : stored.cameras) {
     if (!wanted.contains(camera)) removed.push_back(camera);
   }
+  for (const std::string& key : stored.damaged) {
+    std::string camera = key.substr(keys.generation(stored.generation).size());
+    if (!wanted.contains(camera)) removed.push_back(std::move(camera));
+  }
   if (stored.generation != 0 && changed.empty() && removed.empty()) return {};
   if (auto txn = one_transaction(keys, stored, changed, removed)) return commit(client, *std::move(txn), candidacy);
   return write_generation(client, keys, candidacy, stored, all);
@@ -200,7 +227,7 @@ PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Ca
 
 PlanWriteResult raise_epoch(EtcdClient& client, const ClusterKeys& keys, const StoredPlan& stored,
                             std::uint64_t utc_seconds) {
-  std::string problem = stored.has_bad_epoch ? "" : pointer_problem(stored);
+  std::string problem = stored.damage.empty() ? pointer_problem(stored) : "";
   if (!problem.empty()) return {PlanWritten::failed, std::move(problem)};
   StoredPlan next = stored;
   next.epoch = std::max(stored.epoch + 1, utc_seconds);

@@ -32,18 +32,12 @@ struct StoredPlan {
   nlohmann::json other = nlohmann::json::object();  // the pointer's fields that this version does not know
   std::map<std::string, StoredAssignment> cameras{};
   std::set<std::uint64_t> unused{};  // generations that do not count: a writer died, or writes now
-  // What this version cannot read, so that it must not plan: a newer one has written it, or the plan's own key is
-  // damaged.
+  // What this version cannot read, so that it must not plan: a newer one has written it.
   std::set<std::string> unreadable{};
   // Assignments that are none of any version. The next plan replaces them.
   std::set<std::string> damaged{};
-  bool has_bad_epoch = false;  // the plan's own key is unreadable for nothing else: raise_epoch() mends it
+  std::string damage{};  // of the plan's own key, which is of no version: nothing is planned until raise_epoch()
 };
-
-inline constexpr auto bad_epoch_problem =
-    "the plan in etcd has an epoch that cannot be, so what runs goes on, and nothing is planned: `campipe cluster "
-    "apply "
-    "--restored FILE` gives it one that can";
 
 StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys);
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t max_members = 9;
 constexpr std::size_t max_labels = 32;
+constexpr std::size_t longest_label = 256;  // bytes: an offer has room for all of them (largest_offer_without_devices)
 constexpr std::string_view member = "a member of etcd: https://HOST:PORT, without a path, or http:// on this machine";
 
 struct EtcdUrl {
@@ -180,6 +181,10 @@ std::optional<std::map<std::string, std::string>> read_node_labels(const YamlNod
   for (const YamlNode& child : node.children) {
     const bool is_name = check_name(child, "a label's", report);
     auto text = read_text(child, "a text", report);
+    if (text && text->size() > longest_label) {
+      report.at(child, "is longer than 256 bytes");
+      continue;
+    }
     if (is_name && text) labels[child.key] = *std::move(text);
   }
   if (node.children.size() > max_labels) report.at(node, "more than 32 labels");

@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "core/cut_text.h"
 #include "core/passwords.h"
 
 namespace campipe {
@@ -28,12 +29,9 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-// Cuts between characters, not within one.
 std::string shortened(std::string text, std::size_t size) {
   if (text.size() <= size) return text;
-  std::size_t end = size;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
-  return text.substr(0, end) + "…";
+  return text.substr(0, cut_at(text, size)) + "…";
 }
 
 std::string display(std::string_view text) {

@@ -110,6 +110,14 @@ TEST_F(MembershipTest, WhatIsLeftOfACandidacyIsInNobodysWay) {
   EXPECT_EQ(planner->candidacy, node->state().candidacy);
 }
 
+TEST_F(MembershipTest, WhatIsLeftOfAnOfferIsInNobodysWay) {
+  EtcdMembers etcd(1);
+  EtcdClient client(etcd.servers());
+  ASSERT_TRUE(client.put(keys.node("a"), write_offer(offer_of("a"))));
+  auto node = join(etcd.servers(), "a");
+  EXPECT_TRUE(becomes(*node, Stage::member)) << node->state().problem;
+}
+
 // A process that was killed, as etcd sees it: nobody keeps its lease.
 TEST_F(MembershipTest, WhoWasKilledIsFollowedByTheSameName) {
   EtcdMembers etcd(1);

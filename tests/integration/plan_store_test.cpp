@@ -243,12 +243,41 @@ TEST_F(PlanStoreTest, AnAssignmentThatIsNoneIsReplacedByTheNextPlan) {
   ASSERT_TRUE(client_->put(folder + "c1001", "no JSON"));
   ASSERT_TRUE(client_->put(folder + "c1002",
                            R"({"schema":1,"node":"b","epoch":1,"reason":")" + std::string(50'000, 'x') + "\"}"));
+  ASSERT_TRUE(client_->put(folder + "gone", "of no camera of the rig"));
   EXPECT_EQ(node.update(read(), mirror_, keys), before) << "nobody obeys them";
   ASSERT_EQ(write(read(), cameras(4, "b")).outcome, PlanWritten::done);
   const StoredPlan after = read();
   DutyKeeper other("b");
   EXPECT_THAT(other.update(after, mirror_, keys), SizeIs(4));
   EXPECT_THAT(after.damaged, IsEmpty());
+}
+
+TEST_F(PlanStoreTest, APlanThatIsNoneIsMadeAnewWhereSomebodySaysSo) {
+  ASSERT_EQ(write(read(), cameras(3, "a")).outcome, PlanWritten::done);
+  DutyKeeper node("a");
+  const NodeDuties before = node.update(read(), mirror_, keys);
+  for (const std::string& value : {std::string("{"), std::string(R"({"schema":1,"generation":"x","epoch":1})"),
+                                   std::string(R"({"schema":1,"generation":18446744073709551615,"epoch":1})")}) {
+    ASSERT_TRUE(client_->put(keys.plan(), value));
+    EXPECT_EQ(node.update(read(), mirror_, keys), before) << value;
+    EXPECT_TRUE(node.plan_is_older()) << value;
+    EXPECT_THAT(write(read(), cameras(3, "b")).message, HasSubstr("cluster apply --restored")) << value;
+    ASSERT_EQ(raise_epoch(*client_, keys, read(), utc_seconds()).outcome, PlanWritten::done) << value;
+    ASSERT_EQ(write(read(), cameras(3, "b")).outcome, PlanWritten::done) << value;
+    DutyKeeper other("b");
+    EXPECT_THAT(other.update(read(), mirror_, keys), SizeIs(3)) << value;
+  }
+}
+
+// Of a generation that nobody has written, and nobody can write the next one of.
+TEST_F(PlanStoreTest, KeysOfGenerationsThatCannotBeAreInNobodysWay) {
+  for (const char* number : {"4611686018427387904", "4611686018427387903", "18446744073709551615", "2", "007"})
+    ASSERT_TRUE(client_->put(keys.plans() + number + "/c1000", "{}"));
+  for (const char* node : {"a", "b", "a"}) {
+    ASSERT_EQ(write(read(), cameras(200, node)).outcome, PlanWritten::done);
+    EXPECT_THAT(read().cameras, SizeIs(200));
+    EXPECT_LT(read().generation, 10U);
+  }
 }
 
 TEST_F(PlanStoreTest, AFullEtcdSaysWhatToDo) {

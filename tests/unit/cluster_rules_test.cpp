@@ -103,6 +103,8 @@ TEST(Assignment, KeepsWhatItDoesNotKnow) {
   EXPECT_FALSE(read_assignment(R"({"schema":2,"node":"a","epoch":2})"));
   EXPECT_FALSE(read_assignment(R"({"schema":1,"node":7,"epoch":2})"));
   EXPECT_FALSE(read_assignment(R"({"schema":1,"node":"a","epoch":-2})"));
+  EXPECT_FALSE(read_assignment(R"({"schema":1,"node":"a","epoch":18446744073709551615})"));
+  EXPECT_FALSE(read_assignment(R"({"schema":1,"node":"a","epoch":2,"reason":")" + std::string(1025, 'x') + "\"}"));
   // It would be written again with what is not known, by a recursion.
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   EXPECT_FALSE(read_assignment(R"({"schema":1,"node":"a","epoch":2,"more":)" + deep + "}"));

@@ -185,6 +185,8 @@ TEST_F(ClusterConfigTest, ARigMayHaveMosaicsGroupsAndPushes) {
 
 TEST_F(ClusterConfigTest, LabelsAreNamesAndTexts) {
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a b: 1}"), ElementsAre(HasSubstr("a label's name has")));
+  EXPECT_THAT(wrong(on_this_machine + ", labels: {a: " + std::string(257, 'x') + "}"),
+              ElementsAre(HasSubstr("cluster.labels.a: is longer than 256 bytes")));
   EXPECT_THAT(wrong(on_this_machine + ", labels: {a: [1]}"),
               ElementsAre(HasSubstr("cluster.labels.a: expected a text")));
 }

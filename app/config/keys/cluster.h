@@ -80,7 +80,7 @@ void describe_keys(Keys& keys, Of<ClusterConfig>) {
                      R"({"type": "object", "additionalProperties": {"type": ["string", "integer"]}})"},
            {.meaning = "what is special about this node, such as `hall: 2`. `campipe cluster status --json` shows it; "
                        "nothing else uses it yet",
-            .range = "up to 32 names and their texts",
+            .range = "up to 32 names and their texts of up to 256 bytes",
             .fallback = "none"});
   keys.section("tls", &C::tls,
                {.meaning = "certificates for etcd and between nodes, checked on both sides", .fallback = "no TLS"});

@@ -59,7 +59,10 @@ std::vector<messages::PeerLinks> NodeLinks::tick() {
       peer.next = Clock::now() + period;
       const bool is_unreadable = reply.status == 200 && !offered;
       if (is_unreadable && !peer.is_unreadable)
-        spdlog::warn("node '{}' offers links that are unreadable: there are none with it", node);
+        spdlog::warn(
+            "node '{}' offers links that are unreadable (a key, name or port that cannot be, or more than {} kB), so "
+            "links with it stay as they were: upgrade or restart campipe there",
+            node, longest_answer / 1000);
       peer.is_unreadable = is_unreadable;
       if (!offered || offered->key.empty() || *offered == peer.offered) continue;
       peer.offered = *offered;

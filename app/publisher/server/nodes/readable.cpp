@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "app/publisher/server/api/description.h"
+#include "core/cut_text.h"
 
 namespace campipe {
 namespace {
@@ -58,7 +59,7 @@ std::string misshapen(const json& value, const json& described, const std::strin
 void shorten_texts(json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    if (text.size() > longest_text) text.resize(longest_text);
+    text.resize(cut_at(text, longest_text));
   } else if (value.is_structured()) {
     for (json& child : value) shorten_texts(child);
   }
