@@ -39,8 +39,8 @@ std::size_t init_segment_size(Bytes head, std::size_t& seen) {
     const bool begins = type == "ftyp" || type == "styp" || type == "moov";
     if ((seen == 0 && !begins) || type == "moof" || type == "mdat") return 0;
     if (size < box_header || size > longest_init_segment - seen) return 0;
+    if (type == "moov") return seen + size;
     seen += size;
-    if (type == "moov") return seen;
   }
 }
 
