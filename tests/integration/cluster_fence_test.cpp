@@ -206,7 +206,9 @@ TEST_F(ClusterFence, MovesLoseNothing) {
     ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}); })) << logs();
   }
   ASSERT_EQ(answer.status, 0) << answer.errors;
-  EXPECT_TRUE(eventually([&] { return assigned_to("b").contains("c0"); })) << logs();
+  // It may be there for a moment only.
+  const auto has_gone = [&] { return nodes_.at("a")->log().find("c0: goes to b from a") != std::string::npos; };
+  EXPECT_TRUE(eventually(has_gone)) << logs();
   EXPECT_TRUE(eventually([&] { return assigned_to("a").contains("c0") && files_of("a").size() == 2; })) << logs();
   EXPECT_EQ(nodes_.at("a")->log().find("is not this node's any more"), std::string::npos) << "it has gone on";
 
