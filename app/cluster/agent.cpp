@@ -1,4 +1,5 @@
 #include "app/cluster/agent.h"
+#include "app/cluster/node_offers.h"
 
 #include <algorithm>
 #include <utility>
@@ -47,9 +48,8 @@ bool ClusterAgent::follow() {
   view_.plan = read_plan(mirror_, keys_);
   follow_rig();
   view_.nodes.clear();
-  mirror_.each_below(keys_.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
-    if (value.lease == 0) return;
-    if (auto offer = read_offer(std::string(name), value.value)) view_.nodes[std::string(name)] = *std::move(offer);
+  each_offer(mirror_, keys_, [&](const std::string& node, std::optional<NodeOffer> offer) {
+    if (offer) view_.nodes[node] = *std::move(offer);
   });
   const auto elected = elected_planner(mirror_, keys_);
   view_.planner = elected ? elected->node : "";

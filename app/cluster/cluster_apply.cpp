@@ -10,7 +10,7 @@
 #include "app/cluster/cluster_access.h"
 #include "app/cluster/cluster_planner.h"
 #include "app/cluster/election.h"
-#include "app/cluster/node_offer.h"
+#include "app/cluster/node_offers.h"
 #include "app/cluster/plan_store.h"
 #include "app/cluster/rig_cameras.h"
 #include "app/cluster/rig_store.h"
@@ -87,10 +87,7 @@ Devices devices_of(const NodeOffer& offer) {
 std::vector<std::string> without_room(const LoadedConfig& loaded, const EtcdMirror& mirror, const ClusterKeys& keys) {
   const auto planner = elected_planner(mirror, keys);
   std::optional<NodeOffer> plans;  // else the first one
-  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
-    if (value.lease == 0) return;
-    const std::string node(name);
-    auto offer = read_offer(node, value.value);
+  each_offer(mirror, keys, [&](const std::string& node, std::optional<NodeOffer> offer) {
     if (offer && (!plans || (planner && planner->node == node))) plans = std::move(offer);
   });
   if (!plans) return {};

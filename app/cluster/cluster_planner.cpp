@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/cluster/json_take.h"
+#include "app/cluster/node_offers.h"
 
 namespace campipe {
 namespace {
@@ -39,11 +40,8 @@ ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const 
   Decision decision;
   ClusterView view;
   std::set<std::string> present;
-  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
-    if (value.lease == 0) return;  // it would never go
-    const std::string node(name);
+  each_offer(mirror, keys, [&](const std::string& node, const std::optional<NodeOffer>& offer) {
     present.insert(node);
-    auto offer = read_offer(node, value.value);
     if (!offer) {
       decision.unreadable.insert(node);
       return;

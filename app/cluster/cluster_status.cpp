@@ -14,7 +14,7 @@
 #include "app/cluster/cluster_planner.h"
 #include "app/cluster/election.h"
 #include "app/cluster/json_take.h"
-#include "app/cluster/node_offer.h"
+#include "app/cluster/node_offers.h"
 #include "app/config/cluster_config.h"
 #include "app/control/json_fields.h"
 #include "app/placement/link_offer.h"
@@ -55,10 +55,7 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
   const auto planner = elected_planner(mirror, keys);
   if (planner) state.planner = planner->node;
   state.rig = {rig.revision, rig.problem};
-  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
-    if (value.lease == 0) return;
-    const std::string node(name);
-    const auto offer = read_offer(node, value.value);
+  each_offer(mirror, keys, [&](const std::string& node, const std::optional<NodeOffer>& offer) {
     ClusterState::Node& shown = state.nodes[node];
     shown.here = true;
     shown.draining = mirror.find(keys.drained(node)) != nullptr;
@@ -139,10 +136,7 @@ std::string cluster_json(const ClusterState& state) {
 
 std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys) {
   std::map<std::string, std::optional<LinkOffer>> offers;
-  mirror.each_below(keys.nodes(), [&](std::string_view name, const EtcdKeyValue& value) {
-    if (value.lease == 0) return;
-    const std::string node(name);
-    const auto offer = read_offer(node, value.value);
+  each_offer(mirror, keys, [&](const std::string& node, const std::optional<NodeOffer>& offer) {
     const json links = offer && offer->devices.is_object() ? offer->devices.value("links", json()) : json();
     offers[node] = link_offer_from_json(links);
   });
