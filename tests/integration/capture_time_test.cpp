@@ -75,9 +75,7 @@ TEST_P(CaptureTime, OfEachFileIsThatOfItsFirstFrame) {
     for (std::size_t i = 0; i < units.size(); ++i) {
       std::this_thread::sleep_until(start + microseconds(static_cast<std::int64_t>(i) * frame));
       if (i % 25 == 0 && !line.report(0, begun + units[i].number * frame, time_of(units[i]))) return;
-      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
-      for (std::size_t k = 0; k < payloads.size(); ++k)
-        if (!line.packet(0, payloads[k], time_of(units[i]), k + 1 == payloads.size())) return;
+      if (!line.frame(0, rtp_payloads("libx264", units[i].data), time_of(units[i]))) return;
     }
     line.wait_for_end();
   });
@@ -126,9 +124,7 @@ TEST(CaptureTimeWithoutReports, IsWhenEachFrameArrivedAlsoAfterReconnections) {
       const std::int64_t taken = begun + (first + static_cast<std::int64_t>(i)) * slow;
       const auto time = static_cast<std::uint32_t>(first * 700'000 + static_cast<std::int64_t>(i) * 18'000);
       std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
-      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
-      for (std::size_t k = 0; k < payloads.size(); ++k)
-        if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
+      if (!line.frame(0, rtp_payloads("libx264", units[i].data), time)) return;
       const std::lock_guard lock(mutex);
       sent.push_back(taken);
     }
@@ -167,9 +163,7 @@ std::unique_ptr<RtpCamera> camera_with_clock(const std::vector<CodedUnit>& units
       const auto time = static_cast<std::uint32_t>(number * step * 9 / 100);
       std::this_thread::sleep_for(microseconds(taken - utc_now_ns() / 1000));
       if (i % 25 == 0 && !line.report(0, taken, time)) return;
-      const std::vector<std::string> payloads = rtp_payloads("libx264", units[i].data);
-      for (std::size_t k = 0; k < payloads.size(); ++k)
-        if (!line.packet(0, payloads[k], time, k + 1 == payloads.size())) return;
+      if (!line.frame(0, rtp_payloads("libx264", units[i].data), time)) return;
     }
     line.wait_for_end();
   });

@@ -55,10 +55,8 @@ class ClockRate : public testing::Test {
                   if (!line.packet(1, std::string(samples, '\xff'), time, false)) return;
                   continue;
                 }
-                const std::vector<std::string> payloads =
-                    rtp_payloads("libx264", units[static_cast<std::size_t>(i)].data);
-                for (std::size_t k = 0; k < payloads.size(); ++k)
-                  if (!line.packet(0, payloads[k], sending.time(i), k + 1 == payloads.size())) return;
+                const std::string& unit = units[static_cast<std::size_t>(i)].data;
+                if (!line.frame(0, rtp_payloads("libx264", unit), sending.time(i))) return;
                 ++i;
               }
               sounds = sound;

@@ -87,10 +87,7 @@ TEST(OddCameras, FramesOfH265BeginWithAKeyFrame) {
     const RtpCamera camera({video_media(rtp_name(encoder))}, [&encoder](RtpLine& line) {
       const std::vector<CodedUnit> units = coded_units({.encoder = encoder, .count = 60, .gop = 20});
       for (std::size_t i = 5; i < units.size(); ++i) {
-        const std::vector<std::string> payloads = rtp_payloads(encoder, units[i].data);
-        for (std::size_t k = 0; k < payloads.size(); ++k) {
-          if (!line.packet(0, payloads[k], static_cast<std::uint32_t>(i * 9000), k + 1 == payloads.size())) return;
-        }
+        if (!line.frame(0, rtp_payloads(encoder, units[i].data), static_cast<std::uint32_t>(i * 9000))) return;
       }
       line.wait_for_end();
     });

@@ -64,6 +64,12 @@ bool RtpLine::packet(std::size_t track, const std::string& payload, std::uint32_
   return send(track, take_packet(track, payload, time, marker));
 }
 
+bool RtpLine::frame(std::size_t track, const std::vector<std::string>& payloads, std::uint32_t time) {
+  for (std::size_t i = 0; i < payloads.size(); ++i)
+    if (!packet(track, payloads[i], time, i + 1 == payloads.size())) return false;
+  return true;
+}
+
 bool RtpLine::send(std::size_t track, const std::string& packet, int port) {
   const Track& to = tracks_.at(track);
   const int at = to.ports.at(static_cast<std::size_t>(port));

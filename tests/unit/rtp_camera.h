@@ -27,6 +27,8 @@ class RtpLine {
 
   // False: the client has gone.
   bool packet(std::size_t track, const std::string& payload, std::uint32_t time, bool marker);
+  // The payloads of a frame, the last one with the marker. False: the client has gone.
+  bool frame(std::size_t track, const std::vector<std::string>& payloads, std::uint32_t time);
   // Of the number that the next one has: it is lost, or comes later.
   [[nodiscard]] std::string take_packet(std::size_t track, const std::string& payload, std::uint32_t time, bool marker);
   bool send(std::size_t track, const std::string& packet, int port = 0);
