@@ -66,7 +66,7 @@ bool is_broken(const AVCodecParameters& codec, const AVPacket& packet) {
       (is_header_alone(codec.codec_id, unit) ? any_header : any_content) = true;
     return length_bytes > 0 || !any_content;
   });
-  // What is left is too short for another length.
+  // A rest that is no longer than a length holds no further unit.
   const bool to_its_end = length_bytes == 0 || static_cast<std::size_t>(packet.size) <= walked + length_bytes;
   return !to_its_end || (any_header && !any_content);
 }

@@ -16,8 +16,8 @@ using LookAtUnit = std::function<bool(std::span<const std::uint8_t> unit)>;
 // `codec`: of the packet, H.264 or HEVC.
 void each_nal_unit(const AVCodecParameters& codec, const AVPacket& packet, const LookAtUnit& look);
 
-// No decoder makes a picture of it: units have lengths that lead out of it, or those of a picture are nothing but
-// headers. `codec`: likewise.
+// Whether no decoder can make a picture of the packet: the length of a unit exceeds it, or all slices are empty behind
+// their headers. `codec`: of the packet, H.264 or HEVC.
 bool is_broken(const AVCodecParameters& codec, const AVPacket& packet);
 
 }  // namespace campipe

@@ -155,7 +155,7 @@ bool holds_password(const std::string& text) { return has_user_with_password(tex
 std::string shown_name(std::string_view name) {
   constexpr std::size_t longest = 200;
   if (name.size() <= longest) return without_passwords(std::string(name));
-  // What is left out may have the '@' that shows where a user and password end.
+  // The '@' that ends a user and a password may be in the part that was cut off.
   std::string shown = without_passwords(std::string(name.substr(0, cut_at(name, longest))) + '@');
   if (shown.ends_with('@')) shown.pop_back();
   return shown + "…";

@@ -38,7 +38,8 @@ struct NodeOffer {
   friend bool operator==(const NodeOffer&, const NodeOffer&) = default;
 };
 
-// Of a value in etcd, and of what it has beside the devices, which grow with the pairs of GPUs: more is not read.
+// Bytes. read_offer() refuses a larger value, and one that has more than the second beside its devices, whose size
+// grows with the pairs of GPUs.
 inline constexpr std::size_t largest_offer = largest_etcd_value;
 inline constexpr std::size_t largest_offer_without_devices = 16'384;
 

@@ -68,8 +68,8 @@ std::optional<Mark> tab_in_indentation(std::string_view text, int last) {
   return std::nullopt;
 }
 
-// A text in quotes that goes on in the next line is valid YAML, and in a rig's file a quote that was forgotten. It
-// looks no further than the text goes: a line may hold many.
+// YAML allows a quoted text to continue in the next line; in a rig's file its closing quote was forgotten. The search
+// ends with the text, since a line may hold many.
 bool is_unclosed(std::string_view text) {
   const char quote = text.empty() ? '\0' : text.front();
   if (quote != '"' && quote != '\'') return false;

@@ -37,8 +37,8 @@ class TrackClock {
   // `by_arrival`: whatever the clock says.
   explicit TrackClock(bool by_arrival);
 
-  // Of one that lies by arrival from the beginning: where an arrival lies, less the arrival. Else its first packet lies
-  // where it says. Before the first packet.
+  // Sets where arrivals lie: a packet that arrives at t lies at t + `arrival_at`. For a clock that is made with
+  // `by_arrival`, before its first packet; without it, that packet lies at its own timestamp.
   void place_arrivals(std::int64_t arrival_at) { placed_ = arrival_at; }
   // For each packet. True: what is thought of the clock has changed with it.
   bool observe(const Sample& sample);

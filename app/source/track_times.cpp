@@ -43,10 +43,11 @@ void TrackTimes::correct(AVPacket& packet, ReadResult kind, const SourceStream& 
   const auto ns = [&](std::int64_t units) { return audio ? audio_ns(stream, units) : source_ns(stream, units); };
   Track& track = audio ? audio_ : video_;
   TrackClock& clock = track.clock;
-  // Both lie as they arrive, whatever their clocks begin with.
-  if (by_arrival_) {
-    if (!arrival_at_) arrival_at_ = ns(time) - times.arrival;
-    clock.place_arrivals(*arrival_at_);
+  // Both tracks lie as they arrive, whatever their timestamps begin with.
+  if (by_arrival_ && !arrival_at_) {
+    arrival_at_ = ns(time) - times.arrival;
+    video_.clock.place_arrivals(*arrival_at_);
+    audio_.clock.place_arrivals(*arrival_at_);
   }
   if (clock.observe({ns(time), times.arrival, times.waited})) {
     if (std::abs(clock.rate() - 1) > far_off || clock.trust() == TrackClock::Trust::none) ++realigned_;

@@ -42,7 +42,7 @@ std::optional<Packets> packets_of(std::span<const std::int64_t> times, std::span
   };
   for (std::size_t i = 1; i < times.size(); ++i)
     if (!compare(av_sat_sub64(times[i], times[i - 1]), i)) return std::nullopt;
-  // Of the first one nothing is known but that it is a frame before the second.
+  // The first unit has no time; it should be one frame before the second.
   if (times.size() == 1) compare(frame, 0);
   return packets;
 }

@@ -7,9 +7,10 @@
 
 namespace campipe {
 
-// Of a status: its cameras and its time, with texts of 1 KiB at most. A camera whose members are not of the types that
-// the API's description gives to those names is "unreachable", and its reason names the node and the member; a graph
-// alone is left out. Members that are not described are kept, and those that are missing are none of its business.
+// Returns the cameras and the time of `status`, which `node` sent, with texts of 1 KiB at most. A camera becomes
+// "unreachable" where a member has another type than the API's description says; its reason names the node and the
+// member. A graph of another type is left out. Members that the description does not have are kept; missing ones are
+// not looked for.
 nlohmann::json readable_status(nlohmann::json status, const std::string& node);
 
 }  // namespace campipe
