@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -131,7 +132,7 @@ class TreeBuilder : public YAML::EventHandler {
     return !open_.empty() && open_.back().node.kind == YamlNode::Kind::map && !open_.back().key;
   }
 
-  void open(YamlNode node) {
+  void open(YamlNode&& node) {
     if (expects_key()) throw Refusal{node.mark, "a list or map as a key, expected a name"};
     if (open_.size() >= max_depth) throw Refusal{node.mark, "nested more deeply than any rig needs"};
     open_.push_back({std::move(node), std::nullopt});

@@ -18,12 +18,7 @@ const json& schemas() {
 }
 
 // "#/components/schemas/Camera"
-const json& resolved(const json& schema) {
-  const auto reference = schema.find("$ref");
-  if (reference == schema.end()) return schema;
-  const auto& path = reference->get_ref<const std::string&>();
-  return schemas().at(path.substr(path.rfind('/') + 1));
-}
+const json& schema_at(const std::string& path) { return schemas().at(path.substr(path.rfind('/') + 1)); }
 
 bool is_of(const json& value, const std::string& type) {
   if (type == "object") return value.is_object();
@@ -36,7 +31,8 @@ bool is_of(const json& value, const std::string& type) {
 
 // Where a value is of another type than it is described with; empty: nowhere.
 std::string misshapen(const json& value, const json& described, const std::string& where) {
-  const json& schema = resolved(described);
+  const auto reference = described.find("$ref");
+  const json& schema = reference == described.end() ? described : schema_at(reference->get_ref<const std::string&>());
   if (value.is_null() && schema.value("nullable", false)) return "";
   if (!is_of(value, schema.value("type", ""))) return where;
   std::string found;
