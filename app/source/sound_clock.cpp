@@ -51,9 +51,11 @@ std::optional<std::int64_t> SoundClock::place(std::int64_t source, std::int64_t 
   }
   if (learned_) {
     follow(difference - *usual_, arrival);
-  } else {
+  } else if (video.is_of_now(source, arrival)) {
     usual_ = difference;
     learned_ = arrival - known_since_ >= learning;
+  } else {
+    known_since_ = arrival;  // the sound does not show yet what the video's clock was set by
   }
   newest_ = arrival;
   const auto at = video.map_beside(source + moved_, arrival);

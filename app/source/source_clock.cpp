@@ -95,10 +95,14 @@ std::optional<std::int64_t> SourceClock::map_beside(std::int64_t source, std::in
   if (!live_)
     return std::abs(map(source) - newest_.at) > longest_confirmed_gap ? std::nullopt : std::optional(map(source));
   for (const std::int64_t offset : {offset_, offset_before_}) {
-    const std::int64_t at = source + offset;
-    if (at - (arrival - *origin_.at) <= longest_audio_lead && at >= newest_.at - longest_audio_delay) return at;
+    if (beside(offset, source, arrival)) return source + offset;
   }
   return std::nullopt;
+}
+
+bool SourceClock::beside(std::int64_t offset, std::int64_t source, std::int64_t arrival) const {
+  const std::int64_t at = source + offset;
+  return at - (arrival - *origin_.at) <= longest_audio_lead && at >= newest_.at - longest_audio_delay;
 }
 
 std::optional<SourceClock::Corrected> SourceClock::observe(const Sample& sample) {

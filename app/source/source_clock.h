@@ -63,6 +63,10 @@ class SourceClock {
   // The same for what comes beside the video, as audio does. Nothing where that is not known: a reconnection is
   // open, or a live source's clock was set and no packet of the video has shown it yet.
   [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
+  // Of a live source: it is what the clock says since it was corrected last, and not what it said before.
+  [[nodiscard]] bool is_of_now(std::int64_t source, std::int64_t arrival) const {
+    return beside(offset_, source, arrival);
+  }
   [[nodiscard]] std::int64_t offset() const { return offset_; }
   [[nodiscard]] bool is_live() const { return live_; }
   // A packet of this connection, or of the file, has been placed.
@@ -129,6 +133,7 @@ class SourceClock {
   void follow_drift(std::int64_t passed);
   void change_lags(std::int64_t by);
   [[nodiscard]] std::int64_t lag_of(const Sample& sample) const;
+  [[nodiscard]] bool beside(std::int64_t offset, std::int64_t source, std::int64_t arrival) const;
 
   bool live_;
   bool anchored_ = false;

@@ -344,7 +344,7 @@ TEST_F(Rtsp, SoundGoesOnAfterAClockThatJumps) {
   const Track video = expect_good_recording();
   const Track audio = track_of(probe(rig_->file(recording)), "audio");
   expect_growing(audio.dts);
-  EXPECT_NEAR(audio.seconds, video.seconds, 2);
+  EXPECT_NEAR(audio.seconds, video.seconds, 0.5) << rig_->log();
 }
 
 TEST_F(Rtsp, WhatIsCopiedIsNotDecoded) {

@@ -105,6 +105,26 @@ TEST(SoundClock, StaysWithTheVideoForHoursWhateverItsClock) {
   }
 }
 
+// As reports of the sender do that tell the tracks of a jump one after the other. What the tracks differ by meanwhile
+// is nothing that they always do.
+TEST(SoundClock, IsThereAfterJumpsThatTheVideoShowsBeforeTheSound) {
+  Camera camera;
+  camera.run(second);
+  camera.video_clock += static_cast<double>(hour);
+  camera.sound_clock += static_cast<double>(hour);
+  camera.run(frame);
+  camera.video_clock -= static_cast<double>(hour);
+  camera.run(2500 * ms);
+  camera.video_clock += static_cast<double>(12 * hour);
+  camera.run(frame);
+  camera.sound_clock -= static_cast<double>(hour);
+  camera.run(2 * second);
+  camera.off();
+  camera.run(20 * second);
+  EXPECT_LE(std::abs(camera.off()), 200 * ms);
+  EXPECT_LE(camera.left_out, second / packet);
+}
+
 TEST(SoundClock, GoesByTheVideosClockWhereThatIsTheSame) {
   Camera camera;
   camera.run(hour);
