@@ -23,13 +23,14 @@ using test::wait_for;
 const ClusterKeys keys("test");
 constexpr int nodes = 50;
 constexpr int cameras = 1000;
+constexpr auto lease = 15s;  // of fifty nodes in one process: the shortest one lapses where the machine is busy
 
 struct SimulatedNode {
   SimulatedNode(const EtcdServers& servers, const std::string& called)
       : name(called), watch({servers, keys.prefix()}), keeper(called) {
     NodeOffer offer{name, new_instance(), "10.0.0.1:8443", "1"};
     offer.capacity = {{"cores", 12}};
-    membership = std::make_unique<Membership>(Membership::Options{servers, keys, 5s}, std::move(offer));
+    membership = std::make_unique<Membership>(Membership::Options{servers, keys, lease}, std::move(offer));
   }
   void look() {
     for (const EtcdNews& news : watch.take()) mirror.apply(news);
@@ -122,7 +123,13 @@ TEST_F(ClusterSizeTest, AThousandCamerasOverFiftyNodes) {
   const auto first = plan_as_elected(planner);
   EXPECT_LT(first, 2s * test::sanitizer_slowdown);
   RecordProperty("first_plan_ms", std::to_string(first / 1ms));
-  ASSERT_TRUE(wait_for([&] { return all_agree(); }, 60s));
+  // A node whose lease lapsed when that had been planned has nothing.
+  ASSERT_TRUE(wait_for(
+      [&] {
+        plan_as_elected(planner);
+        return all_agree();
+      },
+      60s));
 
   // One dies: its cameras move, and no others.
   std::map<std::string, NodeDuties> before;
@@ -153,7 +160,7 @@ TEST_F(ClusterSizeTest, AThousandCamerasOverFiftyNodes) {
   ASSERT_TRUE(wait_for([&] { return Clock::now() > resting + 12s; }));
   const double seconds = std::chrono::duration<double>(Clock::now() - resting).count();
   const double rate = (requests_to_etcd() - so_far) / seconds / static_cast<double>(all_.size());
-  EXPECT_GT(rate, 0.3) << "keep-alives are counted";
+  EXPECT_GT(rate, 0.1) << "keep-alives are counted";
   EXPECT_LT(rate, 2) << "requests a second a node";
   RecordProperty("requests_per_second_and_node", std::to_string(rate));
 }
