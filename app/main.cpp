@@ -26,6 +26,7 @@
 #include "app/config/yaml.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
+#include "app/control/fork_server.h"
 #include "app/control/load_process.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/links_found.h"
@@ -60,6 +61,7 @@ namespace {
 
 constexpr int internal_error = 1;
 constexpr int usage_error = 2;
+constexpr auto longest_load = std::chrono::seconds(2);  // of what processes are forked from
 constexpr auto probe_before_a_run = std::chrono::seconds(20);
 constexpr auto probe_for_people = std::chrono::seconds(60);
 
@@ -189,9 +191,11 @@ void show_plan(const campipe::RigConfig& rig, const campipe::Machine& machine, c
 }
 
 // Of this process and those that it starts: what is recorded is not for other users of the machine.
-void keep_files_private(const campipe::RigConfig& rig) {
+void keep_files_private(const campipe::RigConfig& rig, campipe::ForkServer& forks) {
   const mode_t given = ::umask(0027);
-  ::umask(rig.umask ? static_cast<mode_t>(*rig.umask) : given | 0027);
+  const mode_t mask = rig.umask ? static_cast<mode_t>(*rig.umask) : given | 0027;
+  ::umask(mask);
+  forks.set_umask(mask);
 }
 
 // They would hold passwords. The hard limit stays: who looks for a fault lifts the soft one (prlimit --core=unlimited
@@ -244,7 +248,9 @@ int run_rig(const Arguments& arguments) {
   campipe::RigSignals* const signals = taken ? &*taken : nullptr;
   campipe::raise_descriptor_limit();
   leave_no_cores();
-  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals);
+  std::optional<campipe::ForkServer> forks;
+  if (signals != nullptr) forks.emplace(STDERR_FILENO).wait_until_ready(longest_load);
+  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals, forks ? &*forks : nullptr);
   if (stopped_early(signals)) return 0;
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (report_errors(loaded.errors, arguments.config)) return usage_error;
@@ -277,8 +283,8 @@ int run_rig(const Arguments& arguments) {
     }
     options.report = arguments.report;
   }
-  keep_files_private(loaded.rig);
-  campipe::Supervisor supervisor(loaded.rig, machine, options, *taken);
+  keep_files_private(loaded.rig, *forks);
+  campipe::Supervisor supervisor(loaded.rig, machine, options, *taken, *forks);
   return supervisor.run();
 }
 
@@ -318,6 +324,11 @@ void add_options(CLI::App& app, Arguments& arguments) {
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == campipe::fork_server_role && campipe::Child::started_by_supervisor()) {
+    const auto arguments = campipe::run_fork_server(argc, argv);
+    if (!arguments) return 0;
+    return run_role(arguments->front(), arguments->size() > 1 ? arguments->back().c_str() : nullptr);
+  }
   if (argc > 1 && is_role(argv[1])) return run_role(argv[1], argv[2]);
   if (argc == 2 && std::string_view(argv[1]) == campipe::cluster_role && campipe::Child::started_by_supervisor())
     return run_role(argv[1], nullptr);  // else it is a command

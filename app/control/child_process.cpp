@@ -20,6 +20,9 @@ extern "C" {
 
 #include "app/control/child.h"
 #include "app/control/child_environment.h"
+#include "app/control/fork_server.h"
+#include "app/control/message_dispatch.h"
+#include "app/control/messages/fork_server.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -35,6 +38,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+std::vector<messages::Begin::Bytes> bytes_of(const std::vector<std::string>& texts) {
+  std::vector<messages::Begin::Bytes> all;
+  for (const std::string& text : texts) all.emplace_back(text.begin(), text.end());
+  return all;
 }
 
 class FileActions {
@@ -89,7 +98,37 @@ bool crashed(const ExitInfo& info) {
 }
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd,
-                           const std::vector<std::string>& variables) {
+                           const std::vector<std::string>& variables, ForkServer* forks) {
+  if (forks == nullptr || !fork_from(*forks, arguments, log_fd, variables)) load(arguments, log_fd, variables);
+  pidfd_.reset(::pidfd_open(pid_, 0));
+  if (!pidfd_) {
+    const int reason = errno;
+    kill();
+    ::waitpid(pid_, nullptr, 0);
+    throw system_error("cannot watch campipe " + arguments.front(), reason);
+  }
+}
+
+bool ChildProcess::fork_from(ForkServer& forks, const std::vector<std::string>& arguments, int log_fd,
+                             const std::vector<std::string>& variables) {
+  auto [ours, theirs] = make_channel_pair();
+  const auto pid = forks.fork(log_fd, theirs.get());
+  if (!pid) return false;
+  Channel channel(std::move(ours));
+  try {
+    send(channel, messages::Begin{bytes_of(arguments), bytes_of(variables), forks.umask()});
+  } catch (const std::exception&) {
+    ::kill(*pid, SIGKILL);
+    ::waitpid(*pid, nullptr, 0);
+    throw;
+  }
+  pid_ = *pid;
+  channel_ = std::move(channel);
+  return true;
+}
+
+void ChildProcess::load(const std::vector<std::string>& arguments, int log_fd,
+                        const std::vector<std::string>& variables) {
   auto [ours, theirs] = make_channel_pair();
   std::vector<std::string> words{"campipe"};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -103,14 +142,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd
   const int code = posix_spawn(&pid_, "/proc/self/exe", actions.get(), nullptr, pointers_to(words).data(),
                                pointers_to(environment).data());
   if (code != 0) throw system_error("cannot start campipe " + arguments.front(), code);
-  pidfd_.reset(::pidfd_open(pid_, 0));
   channel_ = Channel(std::move(ours));
-  if (!pidfd_) {
-    const int reason = errno;
-    kill();
-    ::waitpid(pid_, nullptr, 0);
-    throw system_error("cannot watch campipe " + arguments.front(), reason);
-  }
 }
 
 ChildProcess::~ChildProcess() {

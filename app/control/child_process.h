@@ -15,6 +15,8 @@
 
 namespace campipe {
 
+class ForkServer;
+
 struct ExitInfo {
   int status = 0;    // as waitpid() gives it
   double cpu_s = 0;  // user and system time of its whole life
@@ -27,8 +29,10 @@ bool crashed(const ExitInfo& info);
 class ChildProcess {
  public:
   // Starts this program again as `arguments` (e.g. {"worker", "0"}); its standard output and error go to `log_fd`.
-  // `variables`: of its environment, beside or instead of this process's. Throws Error.
-  ChildProcess(const std::vector<std::string>& arguments, int log_fd, const std::vector<std::string>& variables = {});
+  // `variables`: of its environment, beside or instead of this process's. `forks`: what it is forked from, if that is
+  // ready. Throws Error.
+  ChildProcess(const std::vector<std::string>& arguments, int log_fd, const std::vector<std::string>& variables = {},
+               ForkServer* forks = nullptr);
   ~ChildProcess();  // kills and reaps what is still running
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -55,6 +59,10 @@ class ChildProcess {
   std::optional<ExitInfo> reap();
 
  private:
+  bool fork_from(ForkServer& forks, const std::vector<std::string>& arguments, int log_fd,
+                 const std::vector<std::string>& variables);
+  void load(const std::vector<std::string>& arguments, int log_fd, const std::vector<std::string>& variables);
+
   pid_t pid_ = -1;
   bool killed_ = false;
   CpuWait main_wait_;

@@ -22,8 +22,8 @@ std::vector<std::string> whole_environment() {
 
 }  // namespace
 
-LoadProcess::LoadProcess(const LoadJob& job, int log_fd)
-    : process_({load_role, job.file.string()}, log_fd, whole_environment()) {
+LoadProcess::LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks)
+    : process_({load_role, job.file.string()}, log_fd, whole_environment(), forks) {
   send(process_.channel(), messages::LoadConfig{job.keep, job.changes});
 }
 
@@ -89,8 +89,8 @@ void LoadProcess::read_messages() {
   }
 }
 
-LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals) {
-  LoadProcess process({file}, STDERR_FILENO);
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals, ForkServer* forks) {
+  LoadProcess process({file}, STDERR_FILENO, forks);
   while (signals == nullptr || !signals->asks_to_end()) {
     if (auto loaded = process.look()) return std::move(*loaded);
     std::vector<pollfd> waits;

@@ -42,8 +42,8 @@ inline constexpr auto longest_load_step = std::chrono::seconds(8);  // without w
 
 class LoadProcess {
  public:
-  // What it logs goes to `log_fd`. Throws Error where it cannot be started.
-  LoadProcess(const LoadJob& job, int log_fd);
+  // What it logs goes to `log_fd`. `forks`: see ChildProcess. Throws Error where it cannot be started.
+  LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks = nullptr);
   ~LoadProcess();  // kills it, and does not wait for its end
   LoadProcess(const LoadProcess&) = delete;
   LoadProcess& operator=(const LoadProcess&) = delete;
@@ -73,7 +73,7 @@ class LoadProcess {
 
 // load_config() in such a process. Waits for it, but no longer than until one of `signals`, where they are given, asks
 // to end: then the configuration is empty. Throws Error.
-LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals);
+LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals, ForkServer* forks = nullptr);
 
 inline constexpr const char* load_role = "load-config";
 // The whole life of the process: its exit status.

@@ -96,8 +96,8 @@ std::string role_of(const ManagedProcess& process) {
   return "";
 }
 
-Processes::Processes(RigState& rig, StepGuard& guard, int log_fd, Events events)
-    : rig_(rig), guard_(guard), log_fd_(log_fd), events_(std::move(events)) {}
+Processes::Processes(RigState& rig, StepGuard& guard, ForkServer& forks, int log_fd, Events events)
+    : rig_(rig), guard_(guard), forks_(forks), log_fd_(log_fd), events_(std::move(events)) {}
 
 ManagedProcess& Processes::add(ProcessKind kind, ProcessPlace place) {
   const unsigned number = count(kind);
@@ -178,7 +178,7 @@ void Processes::start(ManagedProcess& process) {
   reserve_.release();
   try {
     failpoint("supervisor.starting", role_of(process));
-    process.child = std::make_unique<ChildProcess>(words_of(role_of(process)), log_fd_, variables);
+    process.child = std::make_unique<ChildProcess>(words_of(role_of(process)), log_fd_, variables, &forks_);
   } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
     // not wait for it at the barrier.
@@ -301,6 +301,7 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto started = process.child->started();
   const auto lived = std::chrono::duration<double>(now - started).count();
   process.cpu_s += info.cpu_s;
+  if (crashed(info)) forks_.renew();
   process.child.reset();
   if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
   const bool again = events_.on_death(process, info);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/control/descriptor_limit.h"
+#include "app/control/fork_server.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/process.h"
@@ -33,8 +34,8 @@ class Processes {
     std::function<bool(const ManagedProcess&)> doubtful = [](const ManagedProcess&) { return false; };
   };
 
-  // What processes log goes to `log_fd`. `rig` and `guard` must outlive it.
-  Processes(RigState& rig, StepGuard& guard, int log_fd, Events events);
+  // What processes log goes to `log_fd`. `rig`, `guard` and `forks` must outlive it.
+  Processes(RigState& rig, StepGuard& guard, ForkServer& forks, int log_fd, Events events);
 
   // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters,
   // max_workers, one of the cluster, and one of links. Throws Error.
@@ -129,6 +130,7 @@ class Processes {
 
   RigState& rig_;
   StepGuard& guard_;
+  ForkServer& forks_;
   int log_fd_;
   Events events_;
   DescriptorReserve reserve_;            // for starting processes, whatever cameras use

@@ -59,10 +59,11 @@ RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions
 
 }  // namespace
 
-Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals)
+Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals,
+                       ForkServer& forks)
     : signals_(signals),
       rig_(state_of(rig, machine, options)),
-      processes_(rig_, guard_, log_.write_fd(),
+      processes_(rig_, guard_, forks, log_.write_fd(),
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);

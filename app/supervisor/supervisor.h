@@ -41,8 +41,9 @@ struct RigConfig;
 // Of the parts each has references only to those before it (24 fields, as it owns them all).
 class Supervisor {
  public:
-  // `signals`: is used until the supervisor is gone.
-  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals);
+  // `signals`, `forks`: are used until the supervisor is gone.
+  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals,
+             ForkServer& forks);
   ~Supervisor();
 
   // Runs the rig until every source has ended, the duration is over or a signal came. Returns the exit status.

@@ -121,8 +121,10 @@ class ChangingRig {
   void let_worker_come() const { std::filesystem::remove(worker_held_); }
   void let_source_go_on() const { std::filesystem::remove(source_held_); }
   [[nodiscard]] bool waits_for_frames(unsigned decoded) const {
-    return logs("watch at") &&
-           eventually([&] { return moves_->status_of("a").at("frames").at("decoded").get<unsigned>() >= decoded; });
+    return logs("watch at") && eventually([&] {
+             const auto camera = moves_->status_of("a");  // in its first moments the page has none
+             return camera.contains("frames") && camera.at("frames").at("decoded").get<unsigned>() >= decoded;
+           });
   }
   [[nodiscard]] bool logs(const std::string& text) const {
     return eventually([&] { return moves_->log().find(text) != std::string::npos; });

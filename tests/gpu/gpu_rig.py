@@ -176,7 +176,7 @@ class Rig:
         """"master", "master 0", "publisher", "worker 0" → the process."""
         found = {}
         for pid in self.processes():
-            words = text_of(f"/proc/{pid}/cmdline").split("\0")[:-1]
+            words = text_of(f"/proc/{pid}/cmdline").replace("\0", " ").split()
             if words[:1] == ["campipe"]:
                 found.setdefault(" ".join(words[1:]), pid)
         return found
