@@ -16,7 +16,8 @@
 namespace campipe {
 namespace {
 
-// A fork takes milliseconds. One that takes longer than this is not waited for: the supervisor has others to look after.
+// A fork takes milliseconds. One that takes longer than this is not waited for: the supervisor has others to look
+// after.
 constexpr auto longest_fork = std::chrono::milliseconds(500);
 // Its arguments are overwritten with those of what it forks, which need room.
 constexpr const char* long_argument = "(forks the processes of this rig)";

@@ -34,8 +34,8 @@ class ForkServer {
   // Waits no longer than that for what it has to load. Until then, fork() has nothing to fork from.
   void wait_until_ready(std::chrono::milliseconds longest);
   // A child of this process, which logs to `log_fd` and goes on when it has received messages::Begin over `channel_fd`,
-  // its end of its control channel. Nothing: it could not be forked. What was asked for may still come to be, and has to
-  // find its channel closed. Waits for half a second at most.
+  // its end of its control channel. Nothing: it could not be forked. What was asked for may still come to be, and has
+  // to find its channel closed. Waits for half a second at most.
   std::optional<pid_t> fork(int log_fd, int channel_fd);
   // Of files that processes make which begin from now on; nothing: that of this process when the fork server was made.
   void set_umask(mode_t mask) { umask_ = mask; }
