@@ -37,6 +37,7 @@ void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
     times.set_state = SetState::far;
     return;
   }
+  go_with_others();
   const std::uint64_t slips = numbering_->slips();
   const auto number = numbering_->number_of(times.media_time);
   if (const std::uint64_t more = numbering_->slips() - slips; more > 0) {
@@ -45,6 +46,14 @@ void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   note_phase();
   times.set_state = number ? SetState::own : SetState::taken;
   times.set = static_cast<std::uint64_t>(std::max<std::int64_t>(number.value_or(0), 0));
+}
+
+// The first member after a restart goes on as the master before has left it, so that the others do.
+void CameraSets::go_with_others() {
+  if (numbering_->phase()) return;
+  const auto beside = camera_.start.group_clock->phase_beside(camera_.start.camera, Clock::now());
+  const double before = static_cast<double>(camera_.decode.sets.phase) * 1e-9 * camera_.start.group->rate;
+  numbering_->lock_near(beside.value_or(camera_.start.resume ? before : 0));
 }
 
 void CameraSets::move_to_present(FrameTimes& times, const PacketNote& newest) {
@@ -94,6 +103,7 @@ void CameraSets::note_phase() {
     health.drift = std::llround(drift_);
   }
   phase_ = phase;
+  if (phase) camera_.start.group_clock->lies(camera_.start.camera, *phase, Clock::now());
   health.phase = std::llround(phase.value_or(0) * set_ns);
 }
 

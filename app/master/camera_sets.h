@@ -27,6 +27,7 @@ class CameraSets {
  private:
   [[nodiscard]] bool is_present(const FrameTimes& times, const PacketNote& newest);
   void move_to_present(FrameTimes& times, const PacketNote& newest);
+  void go_with_others();
   void note_phase();
 
   DecodingContext& camera_;

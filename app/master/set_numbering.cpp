@@ -21,10 +21,10 @@ std::optional<std::int64_t> SetNumbering::number_of(std::int64_t media_time) {
   if (before && std::abs(media_time - *before) > longest_without) lock_anew();
   if (before && phase_) measure_step(static_cast<double>(media_time - *before) * 1e-9 * rate_);
   const double at = static_cast<double>(media_time) * 1e-9 * rate_;  // exact to some 1/100,000 of a set until 2262
-  const std::int64_t number = std::llround(at - phase_.value_or(0));
+  const std::int64_t number = std::llround(at - phase_.value_or(home_));
   const double behind = at - static_cast<double>(number);
   const bool has_more = step_ && *step_ < clearly_more;
-  const bool next_is_nearer = has_more && behind - phase_.value_or(0) < -*step_ / 2;
+  const bool next_is_nearer = has_more && behind - phase_.value_or(home_) < -*step_ / 2;
   const bool is_taken = (last_number_ && number <= *last_number_) || next_is_nearer;
   if (!is_taken || !has_more) follow(behind);  // else it tells nothing of those that are given
   if (is_taken) return std::nullopt;
@@ -44,8 +44,8 @@ void SetNumbering::follow(double behind) {
     return;
   }
   *phase_ += gain * (behind - *phase_);
-  if (std::abs(*phase_) <= longest_phase) return;
-  *phase_ -= std::copysign(1, *phase_);
+  if (std::abs(*phase_ - home_) <= longest_phase) return;
+  *phase_ -= std::copysign(1, *phase_ - home_);
   ++slips_;
 }
 

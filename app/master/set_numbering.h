@@ -8,6 +8,10 @@
 // its phase along until that is more than three quarters of a set: then it slips by one set, and the phase by one with
 // it.
 //
+// Nor will each camera's own nearest number: of two cameras whose frames are taken a moment apart, before and behind
+// the middle between two sets, each would be paired with the other's frame of almost a set before. So a camera goes
+// with another one of its group that is there already (lock_near()).
+//
 // A camera with more frames than there are sets gives those that lie nearest to the sets: one is passed over where the
 // next will lie nearer, by the distance of its frames so far.
 //
@@ -30,6 +34,9 @@ class SetNumbering {
   // The media clock was taken over anew, as when sender reports replace the arrivals: the next frame's phase is learnt
   // from that frame alone. Likewise by itself after a gap.
   void lock_anew() { phase_.reset(); }
+  // Where another member's frames lie behind their sets, in sets: until this one's phase is learnt anew, the set of a
+  // frame is the one that it lies nearest to with that phase, and slips count from there. Without it: 0.
+  void lock_near(double phase) { home_ = phase; }
 
   // How far its frames lie behind their sets on average, in sets; nothing as long as it is not locked.
   [[nodiscard]] std::optional<double> phase() const { return phase_; }
@@ -41,6 +48,7 @@ class SetNumbering {
   void measure_step(double sets);
 
   double rate_;
+  double home_ = 0;
   std::optional<double> phase_;
   std::optional<std::int64_t> last_time_;
   std::optional<std::int64_t> last_number_;

@@ -114,6 +114,19 @@ class GroupClock {
     if (!present) return std::nullopt;
     return now - present->at - time_of(set - present->set);
   }
+  // A member's frames lie so far behind their sets now, in sets.
+  void lies(CameraId member, double phase, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    phases_.insert_or_assign(member, Phase{phase, now});
+  }
+  // How far those of another member do; nothing where there is none, or it is away.
+  [[nodiscard]] std::optional<double> phase_beside(CameraId member, Clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, seen] : phases_) {
+      if (id != member && now - seen.at < away) return seen.phase;
+    }
+    return std::nullopt;
+  }
   // So much later is in time, and no reason to be in step.
   [[nodiscard]] std::chrono::nanoseconds jitter() const { return jitter_; }
 
@@ -127,6 +140,10 @@ class GroupClock {
   static constexpr auto begin_together = std::chrono::seconds(2);
   struct Seen {
     std::int64_t set;
+    Clock::time_point at;
+  };
+  struct Phase {
+    double phase;
     Clock::time_point at;
   };
 
@@ -157,7 +174,8 @@ class GroupClock {
   bool begun_ = false;
   std::optional<std::int64_t> near_at_;  // arrival of the newest packet of the present
   MediaClock clock_;
-  std::map<CameraId, Seen> newest_;         // sets of files
+  std::map<CameraId, Seen> newest_;  // sets of files
+  std::map<CameraId, Phase> phases_;
   std::optional<Clock::time_point> began_;  // their first frame
 };
 

@@ -178,11 +178,12 @@ std::string pair_of(const RtpCamera& left, const RtpCamera& right, const std::st
          member("right", right) + "sync_groups:\n  pair: {cameras: [left, right], " + keys + "}\n";
 }
 
-// Two cameras without a common trigger: the second one takes its frames 9 ms after the first.
+// Two cameras without a common trigger: the second one takes its frames 9 ms after the first, and the middle between
+// two sets lies between them.
 TEST(CaptureTimeOfASet, IsTheSameInTheFilesOfAllMembers) {
   constexpr std::int64_t apart = 9000;  // us
   const std::vector<CodedUnit> units = coded_units({.count = 500, .gop = 25});
-  const std::int64_t begun = utc_now_ns() / 1000;
+  const std::int64_t begun = utc_now_ns() / 1000 / frame * frame + 16'000;
   const auto left = camera_with_clock(units, begun, frame);
   const auto right = camera_with_clock(units, begun + apart, frame);
   RigRun rig(pair_of(*left, *right, "rate: 25, tolerance: 20ms"));

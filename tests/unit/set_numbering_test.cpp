@@ -126,6 +126,24 @@ TEST(SetNumbering, LosesAtMostWhatDriftCosts) {
   }
 }
 
+// The middle between two sets lies between the frames of the two, or not: those that are taken together are of one set.
+TEST(SetNumbering, GoesWithAnotherCameraOfItsGroup) {
+  for (const double first : {0.0, 0.3, 0.45, 0.5, 0.7, 0.95}) {
+    for (const double apart : {-0.4, -0.2, 0.2, 0.4}) {
+      const Camera camera{.phase = first, .jitter = uniform(0.03)};
+      const Camera other{.phase = first + apart, .drift = 1e-6, .jitter = uniform(0.03, 2)};
+      SetNumbering numbering(camera.rate);
+      SetNumbering beside(camera.rate);
+      for (int i = 0; i < 10'000; ++i) {
+        const auto number = numbering.number_of(camera.time_of(i));
+        if (i == 0) beside.lock_near(*numbering.phase());
+        ASSERT_EQ(beside.number_of(other.time_of(i)), number) << first << " " << apart << ", frame " << i;
+      }
+      EXPECT_EQ(beside.slips(), 0U);
+    }
+  }
+}
+
 // A set is never more than three quarters of one off what is right, and jitter: all members' frames of a set were taken
 // within that.
 TEST(SetNumbering, KeepsFramesOfASetTogether) {
