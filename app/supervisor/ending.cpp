@@ -121,13 +121,15 @@ void Supervisor::end_leaving() {
   }
 }
 
-// Last: then other nodes take the cameras, whose files are closed here.
+// Last: then other nodes take the cameras, whose files are closed here. Its time begins anew, since it may need most of
+// that alone, where etcd does not answer.
 void Supervisor::leave_cluster() {
   const bool others = std::ranges::any_of(processes_.all(), [](const ManagedProcess& process) {
     return process.kind != ProcessKind::cluster && process.child;
   });
   if (!cluster_.is_on() || others || std::exchange(ending_.left_cluster, true)) return;
   processes_.send(processes_.of(ProcessKind::cluster), messages::LeaveCluster());
+  ending_.leave_began = Clock::now();
 }
 
 // Before anything of it has run; but with `on_etcd_missing: run` it may.
