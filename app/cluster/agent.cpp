@@ -1,8 +1,9 @@
 #include "app/cluster/agent.h"
-#include "app/cluster/node_offers.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "app/cluster/node_offers.h"
 
 namespace campipe {
 namespace {

@@ -25,6 +25,7 @@
 #include "app/control/messages/parts.h"
 #include "app/control/messages/setup.h"
 #include "app/control/messages/to_publisher.h"
+#include "app/control/receive_by.h"
 #include "app/control/thread_cpu.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
@@ -95,21 +96,13 @@ Child::~Child() = default;
 bool Child::started_by_supervisor() { return is_seqpacket(child_channel_fd); }
 
 void Child::receive_setup() {
-  const Deadline deadline = Clock::now() + setup_deadline;
-  while (Clock::now() < deadline && !channel_.closed()) {
-    if (auto message = channel_.receive()) {
-      if (message->type != messages::Setup::type) throw Error("the supervisor did not begin with 'setup'");
-      setup_ = std::make_unique<messages::Setup>(read_message<messages::Setup>(*message));
-      process_ = setup_->process;
-      page_ =
-          std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0]), std::move(message->fds[1]), process_));
-      init_logging(setup_->role, setup_->log_level);
-      return;
-    }
-    pollfd readable{channel_.fd(), POLLIN, 0};
-    ::poll(&readable, 1, 100);
-  }
-  throw Error("the supervisor sent no setup");
+  auto message = receive_by(channel_, Clock::now() + setup_deadline);
+  if (!message) throw Error("the supervisor sent no setup");
+  if (message->type != messages::Setup::type) throw Error("the supervisor did not begin with 'setup'");
+  setup_ = std::make_unique<messages::Setup>(read_message<messages::Setup>(*message));
+  process_ = setup_->process;
+  page_ = std::make_unique<RigPage>(RigPage::open(std::move(message->fds[0]), std::move(message->fds[1]), process_));
+  init_logging(setup_->role, setup_->log_level);
 }
 
 void Child::pin() {

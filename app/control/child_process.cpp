@@ -98,15 +98,11 @@ bool crashed(const ExitInfo& info) {
 }
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, int log_fd,
-                           const std::vector<std::string>& variables, ForkServer* forks) {
+                           const std::vector<std::string>& variables, ForkServer* forks)
+    : ChildProcess() {
   if (forks == nullptr || !fork_from(*forks, arguments, log_fd, variables)) load(arguments, log_fd, variables);
   pidfd_.reset(::pidfd_open(pid_, 0));
-  if (!pidfd_) {
-    const int reason = errno;
-    kill();
-    ::waitpid(pid_, nullptr, 0);
-    throw system_error("cannot watch campipe " + arguments.front(), reason);
-  }
+  if (!pidfd_) throw system_error("cannot watch campipe " + arguments.front(), errno);
 }
 
 bool ChildProcess::fork_from(ForkServer& forks, const std::vector<std::string>& arguments, int log_fd,
@@ -114,16 +110,9 @@ bool ChildProcess::fork_from(ForkServer& forks, const std::vector<std::string>& 
   auto [ours, theirs] = make_channel_pair();
   const auto pid = forks.fork(log_fd, theirs.get());
   if (!pid) return false;
-  Channel channel(std::move(ours));
-  try {
-    send(channel, messages::Begin{bytes_of(arguments), bytes_of(variables), forks.umask()});
-  } catch (const std::exception&) {
-    ::kill(*pid, SIGKILL);
-    ::waitpid(*pid, nullptr, 0);
-    throw;
-  }
   pid_ = *pid;
-  channel_ = std::move(channel);
+  channel_ = Channel(std::move(ours));
+  send(channel_, messages::Begin{bytes_of(arguments), bytes_of(variables), forks.umask()});
   return true;
 }
 

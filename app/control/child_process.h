@@ -59,6 +59,7 @@ class ChildProcess {
   std::optional<ExitInfo> reap();
 
  private:
+  ChildProcess() = default;  // what throws behind it ends and reaps the process
   bool fork_from(ForkServer& forks, const std::vector<std::string>& arguments, int log_fd,
                  const std::vector<std::string>& variables);
   void load(const std::vector<std::string>& arguments, int log_fd, const std::vector<std::string>& variables);

@@ -1,16 +1,14 @@
 #include "app/control/fork_server.h"
 
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "app/control/child_process.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/fork_server.h"
+#include "app/control/receive_by.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -42,12 +40,6 @@ bool is_child(pid_t pid) {
   return pid > 0 && ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-void wait_for(const Channel& channel, Clock::duration longest) {
-  pollfd readable{channel.fd(), POLLIN, 0};
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
-  ::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-}
-
 }  // namespace
 
 ForkServer::ForkServer(int log_fd) : log_fd_(log_fd) { renew(); }
@@ -64,6 +56,10 @@ void ForkServer::renew() {
   }
 }
 
+void ForkServer::on(const messages::ForkServerReady&) { ready_ = true; }
+
+void ForkServer::on(const messages::Forked& forked) { answer_ = forked.pid; }
+
 bool ForkServer::is_ready() {
   if (process_ && process_->reap()) process_.reset();
   if (!process_) {
@@ -72,13 +68,7 @@ bool ForkServer::is_ready() {
   }
   try {
     while (auto message = process_->channel().receive()) {
-      dispatch(messages::FromForkServer(), *message, [this]<typename M>(const M& read) {
-        if constexpr (std::is_same_v<M, messages::Forked>) {
-          answer_ = read.pid;
-        } else {
-          ready_ = true;
-        }
-      });
+      dispatch(messages::FromForkServer(), *message, [this](auto& read) { on(read); });
     }
   } catch (const std::exception& error) {
     spdlog::warn("the fork server is started again: {}", error.what());
@@ -90,13 +80,13 @@ bool ForkServer::is_ready() {
 
 void ForkServer::wait_until_ready(std::chrono::milliseconds longest) {
   const Deadline deadline = Clock::now() + longest;
-  while (!is_ready() && process_ && Clock::now() < deadline) wait_for(process_->channel(), deadline - Clock::now());
+  while (!is_ready() && process_ && Clock::now() < deadline) wait_readable(process_->channel(), deadline);
 }
 
 std::optional<pid_t> ForkServer::wait_for_pid() {
   const Deadline deadline = Clock::now() + longest_fork;
   while (Clock::now() < deadline) {
-    wait_for(process_->channel(), deadline - Clock::now());
+    wait_readable(process_->channel(), deadline);
     if (!is_ready()) return std::nullopt;
     if (answer_) return std::exchange(answer_, std::nullopt);
   }

@@ -19,6 +19,10 @@
 namespace campipe {
 
 class ChildProcess;
+namespace messages {
+struct Forked;
+struct ForkServerReady;
+}  // namespace messages
 
 inline constexpr const char* fork_server_role = "fork-server";
 
@@ -33,17 +37,19 @@ class ForkServer {
 
   // Waits no longer than that for what it has to load. Until then, fork() has nothing to fork from.
   void wait_until_ready(std::chrono::milliseconds longest);
-  // A child of this process, which logs to `log_fd` and goes on when it has received messages::Begin over `channel_fd`,
-  // its end of its control channel. Nothing: it could not be forked. What was asked for may still come to be, and has
-  // to find its channel closed. Waits for half a second at most.
+  // Forks a child of this process, which logs to `log_fd`. It waits on `channel_fd`, its end of its control channel,
+  // for messages::Begin. Returns nothing where the fork failed or took longer than half a second; a child that comes
+  // into being later ends when it finds its channel closed.
   std::optional<pid_t> fork(int log_fd, int channel_fd);
-  // Of files that processes make which begin from now on; nothing: that of this process when the fork server was made.
+  // Sets the umask of the processes that are forked from now on. Without it they have the fork server's.
   void set_umask(mode_t mask) { umask_ = mask; }
   [[nodiscard]] std::optional<mode_t> umask() const { return umask_; }
   // Ends the process, and has another one loaded meanwhile.
   void renew();
 
  private:
+  void on(const messages::ForkServerReady& ready);
+  void on(const messages::Forked& forked);
   bool is_ready();
   std::optional<pid_t> wait_for_pid();
 

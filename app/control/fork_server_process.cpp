@@ -1,7 +1,6 @@
 // The process that forks (app/control/fork_server.h). It has one thread, as all that it forks begin with.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include "app/control/fork_server.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/fork_server.h"
+#include "app/control/receive_by.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -24,10 +24,11 @@ namespace {
 
 constexpr auto longest_wait = std::chrono::seconds(10);  // for what to begin with
 
-// What it forks puts its own channel in the place of this process's, which stays taken until then.
-Channel keep_channel() {
+// The control channel, by a descriptor of its own: child_channel_fd stays taken. What is forked puts its own channel
+// there.
+Channel duplicate_channel() {
   UniqueFd socket(::fcntl(child_channel_fd, F_DUPFD_CLOEXEC, child_channel_fd + 1));
-  if (!socket) throw system_error("cannot keep the control channel", errno);
+  if (!socket) throw system_error("cannot duplicate the control channel", errno);
   return Channel(std::move(socket));
 }
 
@@ -66,31 +67,22 @@ std::vector<std::string> texts_of(const std::vector<messages::Begin::Bytes>& all
   return texts;
 }
 
-std::optional<messages::Begin> receive_begin() {
-  Channel channel(UniqueFd(::fcntl(child_channel_fd, F_DUPFD_CLOEXEC, child_channel_fd + 1)));
-  const Deadline deadline = Clock::now() + longest_wait;
-  while (Clock::now() < deadline && !channel.closed()) {
-    if (auto message = channel.receive()) return read_message<messages::Begin>(*message);
-    pollfd readable{channel.fd(), POLLIN, 0};
-    ::poll(&readable, 1, 100);
-  }
-  return std::nullopt;
-}
-
 // As posix_spawn() begins one (app/control/child_process.cpp): it has just been forked, and has one thread.
 std::optional<std::vector<std::string>> begin(const std::vector<UniqueFd>& fds, std::span<char*> shown) {
   if (::dup2(fds[0].get(), STDOUT_FILENO) < 0 || ::dup2(fds[0].get(), STDERR_FILENO) < 0 ||
       ::dup2(fds[1].get(), child_channel_fd) < 0)
     throw system_error("cannot take its descriptors", errno);
-  const auto begin = receive_begin();
-  if (!begin) return std::nullopt;
-  for (const std::string& variable : texts_of(begin->variables)) {
+  Channel channel = duplicate_channel();
+  auto message = receive_by(channel, Clock::now() + longest_wait);
+  if (!message) return std::nullopt;
+  const auto begin = read_message<messages::Begin>(*message);
+  for (const std::string& variable : texts_of(begin.variables)) {
     const auto end_of_name = variable.find('=');
     if (end_of_name == std::string::npos) continue;
     ::setenv(variable.substr(0, end_of_name).c_str(), variable.c_str() + end_of_name + 1, 1);
   }
-  if (begin->umask) ::umask(*begin->umask);
-  std::vector<std::string> arguments = texts_of(begin->arguments);
+  if (begin.umask) ::umask(*begin.umask);
+  std::vector<std::string> arguments = texts_of(begin.arguments);
   show_arguments(shown, arguments);
   return arguments;
 }
@@ -100,13 +92,11 @@ std::optional<std::vector<std::string>> begin(const std::vector<UniqueFd>& fds, 
 std::optional<std::vector<std::string>> run_fork_server(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // not handed on to what it forks
   ::prctl(PR_SET_NAME, "campipe");     // it was started as /proc/self/exe
-  Channel channel = keep_channel();
+  Channel channel = duplicate_channel();
   send(channel, messages::ForkServerReady{});
   while (!channel.closed()) {
-    pollfd readable{channel.fd(), POLLIN, 0};
-    ::poll(&readable, 1, -1);  // the supervisor's end closes with it
-    auto message = channel.receive();
-    if (!message) continue;
+    auto message = receive_by(channel, Clock::now() + std::chrono::minutes(1));
+    if (!message) continue;  // while the supervisor is there, it may ask later
     static_cast<void>(read_message<messages::Fork>(*message));
     const pid_t pid = message->incomplete ? -1 : fork_orphan();
     if (pid == 0) return begin(message->fds, {argv, static_cast<std::size_t>(argc)});

@@ -1,7 +1,6 @@
 // The process that reads a configuration, or writes its overlay.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -10,6 +9,7 @@
 #include "app/control/child.h"
 #include "app/control/load_process.h"
 #include "app/control/messages/load.h"
+#include "app/control/receive_by.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -17,16 +17,6 @@ namespace campipe {
 namespace {
 
 constexpr auto longest_wait = std::chrono::seconds(10);  // for the job
-
-std::optional<messages::LoadConfig> receive_job(Channel& channel) {
-  const Deadline deadline = Clock::now() + longest_wait;
-  while (Clock::now() < deadline && !channel.closed()) {
-    if (auto message = channel.receive()) return read_message<messages::LoadConfig>(*message);
-    pollfd readable{channel.fd(), POLLIN, 0};
-    ::poll(&readable, 1, 100);
-  }
-  return std::nullopt;
-}
 
 LoadedConfig keep(const std::filesystem::path& file, const CameraChanges& changes, const OnLoadStep& on_step) try {
   on_step({{0, 0, "", "writing its overlay " + overlay_path(file).string()}, "look at the disk"});
@@ -53,10 +43,11 @@ int run_load_process(const std::filesystem::path& file) {
   ::fcntl(child_channel_fd, F_SETFD, FD_CLOEXEC);
   init_logging("configuration", "warning");
   Channel channel{UniqueFd(child_channel_fd)};
-  const auto job = receive_job(channel);
-  if (!job) return EXIT_FAILURE;
+  auto message = receive_by(channel, Clock::now() + longest_wait);
+  if (!message) return EXIT_FAILURE;
+  const auto job = read_message<messages::LoadConfig>(*message);
   const OnLoadStep on_step = [&](const LoadStep& step) { send(channel, messages::LoadsNext{step}); };
-  send(channel, messages::Loaded{job->keep ? keep(file, job->changes, on_step) : load(file, job->changes, on_step)});
+  send(channel, messages::Loaded{job.keep ? keep(file, job.changes, on_step) : load(file, job.changes, on_step)});
   // A library that was tried may hang even in what it does at the end.
   ::_exit(EXIT_SUCCESS);
 }

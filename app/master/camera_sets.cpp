@@ -48,7 +48,7 @@ void CameraSets::enter(FrameTimes& times, const PacketNote& newest) {
   times.set = static_cast<std::uint64_t>(std::max<std::int64_t>(number.value_or(0), 0));
 }
 
-// The first member after a restart goes on as the master before has left it, so that the others do.
+// Without another member, one that resumes keeps the phase that the master before had learnt.
 void CameraSets::go_with_others() {
   if (numbering_->phase()) return;
   const auto beside = camera_.start.group_clock->phase_beside(camera_.start.camera, Clock::now());

@@ -8,9 +8,9 @@
 // its phase along until that is more than three quarters of a set: then it slips by one set, and the phase by one with
 // it.
 //
-// Nor will each camera's own nearest number: of two cameras whose frames are taken a moment apart, before and behind
-// the middle between two sets, each would be paired with the other's frame of almost a set before. So a camera goes
-// with another one of its group that is there already (lock_near()).
+// The middle between two sets may lie between the frames of two cameras. If each took its nearest number, frames taken
+// a moment apart would be of different sets. So a camera takes the number that is nearest by the phase of another
+// camera of its group (lock_near()).
 //
 // A camera with more frames than there are sets gives those that lie nearest to the sets: one is passed over where the
 // next will lie nearer, by the distance of its frames so far.
@@ -34,8 +34,8 @@ class SetNumbering {
   // The media clock was taken over anew, as when sender reports replace the arrivals: the next frame's phase is learnt
   // from that frame alone. Likewise by itself after a gap.
   void lock_anew() { phase_.reset(); }
-  // Where another member's frames lie behind their sets, in sets: until this one's phase is learnt anew, the set of a
-  // frame is the one that it lies nearest to with that phase, and slips count from there. Without it: 0.
+  // Sets the phase, in sets, that the next lock begins with: another member's. A slip is a move of three quarters of a
+  // set from it. 0 at first.
   void lock_near(double phase) { home_ = phase; }
 
   // How far its frames lie behind their sets on average, in sets; nothing as long as it is not locked.

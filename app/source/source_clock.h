@@ -63,7 +63,7 @@ class SourceClock {
   // The same for what comes beside the video, as audio does. Nothing where that is not known: a reconnection is
   // open, or a live source's clock was set and no packet of the video has shown it yet.
   [[nodiscard]] std::optional<std::int64_t> map_beside(std::int64_t source, std::int64_t arrival) const;
-  // Of a live source: it is what the clock says since it was corrected last, and not what it said before.
+  // Whether a live source's timestamp fits the newest offset, and not only the one before the last correction.
   [[nodiscard]] bool is_of_now(std::int64_t source, std::int64_t arrival) const {
     return beside(offset_, source, arrival);
   }

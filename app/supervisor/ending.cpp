@@ -121,8 +121,8 @@ void Supervisor::end_leaving() {
   }
 }
 
-// Last: then other nodes take the cameras, whose files are closed here. Its time begins anew, since it may need most of
-// that alone, where etcd does not answer.
+// Last: other nodes then take the cameras, whose files are closed here. The deadline begins anew, since this process
+// waits for an etcd that does not answer, for up to 1.5 s.
 void Supervisor::leave_cluster() {
   const bool others = std::ranges::any_of(processes_.all(), [](const ManagedProcess& process) {
     return process.kind != ProcessKind::cluster && process.child;

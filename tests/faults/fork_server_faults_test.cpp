@@ -41,6 +41,15 @@ class ForkServerOf : public testing::Test {
     wait_for_more();
     return after;
   }
+  // Returns when a worker was started without it, and another one is there.
+  pid_t lose_fork_server(int number) {
+    wait_for_more();
+    const pid_t lost = rig_.pid_of(fork_server);
+    ::kill(lost, number);
+    kill_worker(SIGKILL);
+    rig_.successor_of(fork_server, lost);
+    return lost;
+  }
   void end() {
     rig_.signal(SIGTERM);
     EXPECT_EQ(rig_.wait(), 0) << rig_.log();
@@ -66,27 +75,19 @@ TEST_F(ForkServerOf, ARigLeavesItsChildrenToTheSupervisor) {
 }
 
 TEST_F(ForkServerOf, ARigIsNotMissedAndComesAgain) {
-  wait_for_more();
-  const pid_t first = rig_.pid_of(fork_server);
-  ::kill(first, SIGKILL);
-  kill_worker(SIGKILL);
-  rig_.successor_of(fork_server, first);
+  lose_fork_server(SIGKILL);
   EXPECT_TRUE(eventually([&] { return is_forked(kill_worker(SIGKILL)); })) << "it has loaded by then";
   end();
 }
 
 TEST_F(ForkServerOf, ARigThatIsStoppedIsReplaced) {
-  wait_for_more();
-  const pid_t first = rig_.pid_of(fork_server);
-  ::kill(first, SIGSTOP);
-  kill_worker(SIGKILL);
-  rig_.successor_of(fork_server, first);
+  const pid_t stopped = lose_fork_server(SIGSTOP);
   const auto all = rig_.processes();
-  EXPECT_EQ(std::ranges::count(all, first), 0);
+  EXPECT_EQ(std::ranges::count(all, stopped), 0);
   end();
 }
 
-// Who guesses at addresses by what crashes is not to have the same ones before him again.
+// An attacker who guesses addresses and crashes a process finds other addresses in its successor.
 TEST_F(ForkServerOf, ARigIsLaidOutAnewAfterACrash) {
   wait_for_more();
   const pid_t first = rig_.pid_of(fork_server);
