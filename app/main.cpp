@@ -10,10 +10,8 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "app/calibrate/commands.h"
 #include "app/cluster/cluster_commands.h"
@@ -21,49 +19,47 @@
 #include "app/commands/commands.h"
 #include "app/config/changes.h"
 #include "app/config/config.h"
-#include "app/config/rig_groups.h"
+#include "app/config/exit_status.h"
 #include "app/config/units.h"
 #include "app/config/yaml.h"
 #include "app/control/child.h"
 #include "app/control/descriptor_limit.h"
 #include "app/control/fork_server.h"
 #include "app/control/load_process.h"
-#include "app/control/message_dispatch.h"
-#include "app/control/messages/links_found.h"
 #include "app/control/rig_signals.h"
+#include "app/inspection.h"
 #include "app/link/link_check.h"
 #include "app/link/link_process.h"
 #include "app/master/master.h"
-#include "app/placement/camera_weights.h"
 #include "app/placement/devices.h"
-#include "app/placement/graph.h"
-#include "app/placement/link_offer.h"
+#include "app/placement/machine_costs.h"
+#include "app/placement/missing_gpus.h"
 #include "app/placement/plan.h"
 #include "app/placement/preflight.h"
 #include "app/probe/device_check.h"
-#include "app/probe/link_check.h"
+#include "app/probe/device_probe.h"
 #include "app/publisher/publisher.h"
+#include "app/publisher/recordings_command.h"
 #include "app/publisher/server/snapshot_decoder.h"
 #include "app/remote/guest.h"
 #include "app/remote/relay.h"
 #include "app/source/source.h"
 #include "app/supervisor/admission.h"
 #include "app/supervisor/report_writer.h"
-#include "app/supervisor/rig_check.h"
 #include "app/supervisor/supervisor.h"
 #include "app/worker/worker.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
+#include "core/pretended_gpus.h"
 
 namespace {
 
 constexpr int internal_error = 1;
-constexpr int usage_error = 2;
+using campipe::usage_error;
 constexpr auto longest_load = std::chrono::seconds(2);  // of what processes are forked from
 constexpr auto probe_before_a_run = std::chrono::seconds(20);
-constexpr auto probe_for_people = std::chrono::seconds(60);
 
 // `about`: a file, of load-config; a GPU, of check-gpu.
 int run_role(const std::string& role, const char* about) {
@@ -83,6 +79,7 @@ int run_role(const std::string& role, const char* about) {
     if (role == campipe::check_links_role) return campipe::run_link_check();
     if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
     if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
+    if (role == "probe" && campipe::pretended_gpus() > 0) return campipe::run_pretended_probe();
     if constexpr (campipe::with_cuda) return role == "probe" ? campipe::run_probe() : campipe::run_probe_peer();
     return usage_error;
   } catch (const std::exception& error) {
@@ -102,18 +99,13 @@ struct Arguments {
   std::string report;
   std::string log_level = "info";
   std::string log_format;
-  std::string plan;  // how to show it; empty: run the rig
+  std::string plan;     // how to show it; empty: run the rig
+  std::string machine;  // a file with the machine to plan for; empty: this one
   bool check = false;
   bool schema = false;
   bool devices = false;
   bool json = false;
 };
-
-// False: nothing was wrong.
-bool report_errors(const std::vector<campipe::ConfigError>& errors, const std::string& file) {
-  for (const auto& error : errors) std::cerr << campipe::format(error, file) << '\n';
-  return !errors.empty();
-}
 
 void log_gpus(const campipe::Devices& devices, std::chrono::duration<double> took) {
   const std::string found = devices.gpus.empty() ? "none: " + devices.problem : campipe::list_gpus(devices);
@@ -125,69 +117,12 @@ void log_gpus(const campipe::Devices& devices, std::chrono::duration<double> too
 campipe::Machine machine_for(const campipe::LoadedConfig& loaded, bool check_only, campipe::RigSignals* signals) {
   campipe::Machine machine = campipe::this_machine();
   if (check_only ? !campipe::names_gpus(loaded) : !campipe::may_use_gpus(loaded.rig)) return machine;
+  machine.devices.problem = campipe::mps_problem(loaded.rig.mps);
+  if (!machine.devices.problem.empty()) return machine;
   const auto begin = campipe::Clock::now();
   machine.devices = campipe::probe_devices(probe_before_a_run, loaded.rig.mps, signals);
   if (!check_only) log_gpus(machine.devices, campipe::Clock::now() - begin);
   return machine;
-}
-
-// "2 cameras, 1 mosaic"
-std::string count_of(const campipe::RigConfig& rig) {
-  const auto mosaics = static_cast<std::size_t>(std::ranges::count_if(
-      rig.cameras, [](const campipe::CameraConfig& camera) { return camera.mosaic.has_value(); }));
-  std::string text;
-  const auto add = [&](std::size_t number, const std::string& what) {
-    if (number > 0) text += (text.empty() ? "" : ", ") + std::to_string(number) + " " + what + (number > 1 ? "s" : "");
-  };
-  add(rig.cameras.size() - mosaics, "camera");
-  add(mosaics, "mosaic");
-  add(campipe::groups_of(rig).size(), "group");
-  return text;
-}
-
-// What of it cannot be used on this machine now; what needs it waits.
-std::vector<std::string> conditions_of(const campipe::LoadedConfig& loaded, const std::string& file) {
-  std::vector<std::string> lines;
-  for (const auto& condition : loaded.conditions) lines.push_back("not now: " + campipe::format(condition, file));
-  return lines;
-}
-
-// Of a configuration that is good by itself. `errors`: what its GPUs have not.
-int check(const campipe::LoadedConfig& loaded, std::vector<campipe::ConfigError> errors, const std::string& file) {
-  const campipe::RigCheck found = campipe::check_rig(loaded);
-  for (const std::string& line : found.lines) std::cout << line << '\n';
-  errors.insert(errors.end(), found.errors.begin(), found.errors.end());
-  std::ranges::stable_sort(errors, {}, [](const campipe::ConfigError& error) {
-    return std::tuple(error.document, error.line, error.column);
-  });
-  if (report_errors(errors, file)) return usage_error;
-  for (const std::string& line : conditions_of(loaded, file)) std::cout << line << '\n';
-  std::cout << "fine: " << count_of(loaded.rig) << '\n';
-  return 0;
-}
-
-void show_devices(bool as_json) {
-  const campipe::Devices devices = campipe::probe_devices(probe_for_people);
-  const campipe::messages::LinksFound links = campipe::check_links();
-  if (as_json) {
-    nlohmann::json all = nlohmann::json::parse(campipe::describe_devices_json(devices));
-    all["links"] = campipe::write_message(links);
-    std::cout << all.dump(2) << '\n';
-  } else {
-    std::cout << campipe::describe_devices(devices) << "links: " << campipe::describe(links) << '\n';
-  }
-}
-
-void show_plan(const campipe::RigConfig& rig, const campipe::Machine& machine, const std::string& format) {
-  const campipe::RigPlan plan = campipe::balanced_plan(rig, machine, campipe::load_machine_costs(machine.devices));
-  const campipe::Graph graph = campipe::make_graph(rig, plan, machine.devices);
-  if (format == "dot") {
-    std::cout << campipe::to_dot(graph);
-  } else if (format == "json") {
-    std::cout << campipe::to_json(graph).dump(2) << '\n';
-  } else {
-    std::cout << campipe::describe(graph);
-  }
 }
 
 // Of this process and those that it starts: what is recorded is not for other users of the machine.
@@ -225,7 +160,8 @@ void tell_problems(const campipe::RigConfig& rig, const campipe::Machine& machin
   for (const std::string& problem : problems) spdlog::warn("{}", problem);
 }
 
-// As far as it is known before a source is opened. Then the supervisor looks again, and logs what `warn` is for.
+// As far as it is known before a source is opened, of a machine that has all that is asked for. Then the supervisor
+// looks again, and logs what `warn` is for.
 bool is_refused(const campipe::RigConfig& rig, const campipe::Machine& machine) {
   if (rig.admission != campipe::Admission::refuse || rig.cluster) return false;  // whose nodes need not carry all of it
   const auto costs = campipe::load_machine_costs(machine.devices);
@@ -250,24 +186,31 @@ int run_rig(const Arguments& arguments) {
   leave_no_cores();
   std::optional<campipe::ForkServer> forks;
   if (signals != nullptr) forks.emplace(STDERR_FILENO).wait_until_ready(longest_load);
-  const campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals, forks ? &*forks : nullptr);
+  campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals, forks ? &*forks : nullptr);
   if (stopped_early(signals)) return 0;
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
-  if (report_errors(loaded.errors, arguments.config)) return usage_error;
+  if (campipe::report_errors(loaded.errors, arguments.config)) return usage_error;
+  if (!arguments.machine.empty())
+    return campipe::show_plan_for(arguments.machine, loaded, arguments.config, arguments.plan);
   const bool check_only = arguments.check && !plan_only;
-  const campipe::Machine machine = machine_for(loaded, check_only, signals);
+  campipe::Machine machine = machine_for(loaded, check_only, signals);
   if (stopped_early(signals)) return 0;
-  const std::vector<campipe::ConfigError> errors = campipe::check_gpus(loaded, machine);
-  if (!check_only && report_errors(errors, arguments.config)) return usage_error;
+  const auto [errors, conditions] = campipe::check_gpus(loaded, machine);
+  if (!check_only && campipe::report_errors(errors, arguments.config)) return usage_error;
+  campipe::add_missing_gpus(machine.devices, loaded.rig);
+  loaded.conditions.insert(loaded.conditions.end(), conditions.begin(), conditions.end());
   if (plan_only) {
-    show_plan(loaded.rig, machine, arguments.plan);
+    for (const std::string& line : campipe::describe_conditions(conditions, arguments.config))
+      std::cerr << line << '\n';
+    campipe::show_plan(loaded, machine, arguments.plan);
     return 0;
   }
   tell_descriptors(loaded.rig, arguments.check);
-  if (errors.empty() && is_refused(loaded.rig, machine)) return usage_error;
-  if (arguments.check) return check(loaded, errors, arguments.config);
+  if (errors.empty() && conditions.empty() && is_refused(loaded.rig, machine)) return usage_error;
+  if (arguments.check) return campipe::check(loaded, errors, arguments.config);
   tell_problems(loaded.rig, machine);
-  for (const std::string& line : conditions_of(loaded, arguments.config)) spdlog::warn("{}", line);
+  for (const std::string& line : campipe::describe_conditions(loaded.conditions, arguments.config))
+    spdlog::warn("{}", line);
 
   campipe::RunOptions options;
   options.config = arguments.config;
@@ -302,6 +245,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->default_str("text")
       ->check(CLI::IsMember({"text", "dot", "json"}))
       ->type_name("FORMAT");
+  app.add_option("--machine", arguments.machine, "with --plan: for the machine where --devices --json wrote this file")
+      ->type_name("FILE.json");
   app.add_option("--duration", arguments.duration, "end after this time, e.g. 30s or 10m")
       ->check(is_duration)
       ->type_name("TIME");
@@ -342,6 +287,7 @@ int run(int argc, char** argv) {
   campipe::add_commands(app, command);
   campipe::add_cost_commands(app, command);
   campipe::add_cluster_commands(app, command);
+  campipe::add_recordings_command(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -357,11 +303,15 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (arguments.devices) {
-    show_devices(arguments.json);
+    campipe::show_devices(arguments.json);
     return 0;
   }
   if (arguments.json) {
     std::cerr << "--json goes with --devices\n";
+    return usage_error;
+  }
+  if (!arguments.machine.empty() && arguments.plan.empty()) {
+    std::cerr << "--machine goes with --plan\n";
     return usage_error;
   }
   if (arguments.config.empty()) {

@@ -164,6 +164,11 @@ unsigned pretended_gpus() {
   return number;
 }
 
+bool are_pretended_integrated() {
+  const char* variable = std::getenv("CAMPIPE_PRETENDED_GPUS");
+  return variable != nullptr && std::string_view(variable).ends_with(" integrated");
+}
+
 void failpoint(std::string_view name, std::string_view subject) {
   static std::list<Point> points = parse_environment();
   for (Point& point : points) {

@@ -1,7 +1,7 @@
 // GPUs that there are not, for tests of what becomes of a rig when one is gone, on machines without any. In campipe
 // itself there are none; the tests' programs (failpoint_on.cpp) have as many as the environment variable
-// CAMPIPE_PRETENDED_GPUS says. They encode nothing, and what is placed on one runs on the CPU, in a master and a worker
-// of its own: processes, their messages, plans and recovery are those of real GPUs.
+// CAMPIPE_PRETENDED_GPUS says ("2", or "2 integrated"). They encode nothing, and what is placed on one runs on the CPU,
+// in a master and a worker of its own: processes, their messages, plans and recovery are those of real GPUs.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace campipe {
 
 // How many.
 unsigned pretended_gpus();
+bool are_pretended_integrated();
 
 inline constexpr std::string_view pretended_uuid = "a pretended GPU";  // and a number
 

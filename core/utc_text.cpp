@@ -9,10 +9,10 @@
 #include <ctime>
 #include <string_view>
 
+#include "core/nanoseconds.h"
+
 namespace campipe {
 namespace {
-
-constexpr std::int64_t second = 1'000'000'000;
 
 // Nothing: there is no such day or second, such as 30 February, which timegm() would take for 2 March.
 std::optional<std::time_t> seconds_of(const std::tm& time) {
@@ -35,8 +35,8 @@ bool begins_with_time(std::string_view text) {
 }  // namespace
 
 std::string utc_text(std::int64_t utc_ns) {
-  const std::int64_t part = (utc_ns % second + second) % second;  // also before 1970
-  const std::time_t seconds = (utc_ns - part) / second;
+  const std::int64_t part = (utc_ns % ns_per_s + ns_per_s) % ns_per_s;  // also before 1970
+  const std::time_t seconds = (utc_ns - part) / ns_per_s;
   std::tm time{};
   ::gmtime_r(&seconds, &time);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday,
@@ -60,7 +60,7 @@ std::optional<std::int64_t> utc_from_text(const std::string& text) {
   if (time.tm_year < first_year || time.tm_year > last_year) return std::nullopt;
   const auto seconds = seconds_of(time);
   if (!seconds) return std::nullopt;
-  return std::int64_t{*seconds} * second + std::llround(part * 1e9);
+  return std::int64_t{*seconds} * ns_per_s + std::llround(part * 1e9);
 }
 
 }  // namespace campipe

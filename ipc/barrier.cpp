@@ -13,12 +13,12 @@ struct State {
   std::uint16_t arrived;
 };
 
-State unpack(std::uint64_t word) {
+State state_in(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint16_t>(word >> 16),
           static_cast<std::uint16_t>(word)};
 }
 
-std::uint64_t pack(State s) { return std::uint64_t{s.phase} << 32 | std::uint64_t{s.expected} << 16 | s.arrived; }
+std::uint64_t word_of(State s) { return std::uint64_t{s.phase} << 32 | std::uint64_t{s.expected} << 16 | s.arrived; }
 
 // Waiters sleep on the half of the word that holds the phase.
 const std::atomic<std::uint32_t>& phase_of(const Barrier::Word& word) {
@@ -31,7 +31,7 @@ template <typename Change>
 State update(Barrier::Word& word, Change change) {
   std::uint64_t seen = word.load(std::memory_order_seq_cst);
   for (;;) {
-    const State before = unpack(seen);
+    const State before = state_in(seen);
     State after = before;
     if (!change(after)) return before;
     const bool complete = after.arrived == after.expected && after.expected != 0;
@@ -39,7 +39,7 @@ State update(Barrier::Word& word, Change change) {
       ++after.phase;
       after.arrived = 0;
     }
-    if (!word.compare_exchange_weak(seen, pack(after), std::memory_order_seq_cst)) continue;
+    if (!word.compare_exchange_weak(seen, word_of(after), std::memory_order_seq_cst)) continue;
     if (complete) futex_wake_all(phase_of(word));
     return before;
   }
@@ -77,13 +77,13 @@ void Barrier::arrive(unsigned participant, std::uint32_t phase) {
 
 std::uint16_t Barrier::wait(std::uint32_t phase, Deadline deadline) const {
   for (;;) {
-    const State state = unpack(word_->load(std::memory_order_seq_cst));
+    const State state = state_in(word_->load(std::memory_order_seq_cst));
     if (state.phase > phase) return 0;
     if (Clock::now() >= deadline) return static_cast<std::uint16_t>(state.expected & ~state.arrived);
     futex_wait(phase_of(*word_), state.phase, deadline);
   }
 }
 
-bool Barrier::over(std::uint32_t phase) const { return unpack(word_->load(std::memory_order_seq_cst)).phase > phase; }
+bool Barrier::over(std::uint32_t phase) const { return state_in(word_->load(std::memory_order_seq_cst)).phase > phase; }
 
 }  // namespace campipe

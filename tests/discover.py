@@ -34,7 +34,7 @@ def read_table(file):
         if not words:
             continue
         settings = dict(word.partition("=")[::2] for word in words[1:])
-        unknown = set(settings) - {"timeout", "alone", "first", "apart"}
+        unknown = set(settings) - {"timeout", "alone", "first", "apart", "together"}
         if unknown or not settings or words[0] in table:
             fail(f"{file}:{number}: cannot be read: {line}")
         table[words[0]] = settings
@@ -126,7 +126,7 @@ def main():
         for file in files:
             if file not in apart:
                 apart[file] = needs_own_process(file, options.sources, set())
-        if "apart" in settings or any(apart[file] for file in files):
+        if "apart" in settings or ("together" not in settings and any(apart[file] for file in files)):
             for test in tests:
                 name = f"{suite['name']}.{test['name']}"
                 add(name, name, files[0], settings)

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "app/calibrate/calibrate.h"
+#include "app/config/exit_status.h"
 #include "app/costs/cost_cache.h"
 #include "app/placement/machine_costs.h"
 #include "core/error.h"
@@ -18,9 +19,6 @@
 
 namespace campipe {
 namespace {
-
-constexpr int usage_error = 2;
-constexpr auto probe_for_people = std::chrono::seconds(60);
 
 // On a terminal one line that changes; else nothing: it would be a hundred.
 void show(const std::string& device, const std::string& what) {

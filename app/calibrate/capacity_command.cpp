@@ -11,10 +11,12 @@
 
 #include "app/calibrate/calibrate_command.h"
 #include "app/config/config.h"
+#include "app/config/exit_status.h"
 #include "app/control/known_stream.h"
 #include "app/control/load_process.h"
 #include "app/control/sent_stream.h"
 #include "app/placement/capacity.h"
+#include "app/placement/missing_gpus.h"
 #include "app/placement/uses_json.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -26,8 +28,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int wrong_config = 2;
-constexpr auto probe_for_people = std::chrono::seconds(60);
 constexpr auto longest_open = std::chrono::seconds(10);
 
 std::optional<KnownStream> assumed_stream(const std::string& text) {
@@ -107,6 +107,7 @@ std::string machine_text(const Machine& machine, const MachineCosts& costs) {
   text += fmt::format(", {} MiB; costs {}\n", machine.limits.usable_memory() >> 20, origin(costs.cpu));
   for (std::size_t g = 0; g < machine.devices.gpus.size(); ++g) {
     const Gpu& gpu = machine.devices.gpus[g];
+    if (gpu.awaited) continue;
     text += fmt::format("GPU {}: {}, {} MiB; costs {}\n", gpu.index, gpu.name, gpu.memory_mib, origin(costs.gpus[g]));
   }
   return text;
@@ -168,15 +169,18 @@ std::string check_assumed_stream(const std::string& text) {
 int run_capacity(const CapacityOptions& options) {
   LoadedConfig loaded = load_config_apart(options.config, nullptr);
   for (const ConfigError& error : loaded.errors) std::cerr << format(error, options.config) << '\n';
-  if (!loaded.errors.empty()) return wrong_config;
+  if (!loaded.errors.empty()) return usage_error;
   Machine machine = this_machine();
   if (may_use_gpus(loaded.rig)) machine.devices = probe_devices(probe_for_people, loaded.rig.mps);
-  const auto errors = check_gpus(loaded, machine);
-  for (const ConfigError& error : errors) std::cerr << format(error, options.config) << '\n';
-  if (!errors.empty()) return wrong_config;
+  const GpuFindings gpus = check_gpus(loaded, machine);
+  for (const ConfigError& error : gpus.mistakes) std::cerr << format(error, options.config) << '\n';
+  if (!gpus.mistakes.empty()) return usage_error;
+  for (const ConfigError& condition : gpus.conditions)
+    std::cerr << "not now: " << format(condition, options.config) << '\n';
   const Streams streams = look_at_sources(loaded.rig, *assumed_stream(options.assume));
   for (const std::string& problem : streams.problems) std::cerr << "campipe: not counted: " << problem << '\n';
   const MachineCosts costs = costs_for(machine.devices, options.estimate);
+  add_missing_gpus(machine.devices, loaded.rig);
   const Capacity capacity = find_capacity(loaded.rig, machine, costs, streams.known);
   if (options.json) {
     std::cout << to_json(capacity, machine, costs, streams).dump(2) << '\n';

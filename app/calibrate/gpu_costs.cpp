@@ -129,8 +129,8 @@ class GpuFrames {
   std::vector<FrameRef> frames_;
 };
 
-double time_of_chain(const std::vector<FilterConfig>& filters, const FrameFormat& in, GpuFrames& frames,
-                     GpuStopwatch& stopwatch) {
+double time_on_gpu(const std::vector<FilterConfig>& filters, const FrameFormat& in, GpuFrames& frames,
+                   GpuStopwatch& stopwatch) {
   const auto& input = frames.of(in, filters.front().name == "deinterlace");
   GpuChain chain(filters);
   chain.configure(input.front().view.format, GpuChain::Output::device);
@@ -190,7 +190,7 @@ DeviceCosts measure_gpu(const CostKey& key, const Device& gpu, const ReportProgr
   measure_filters(costs, progress, [&](const FilterConfig& filter, const FrameFormat& in) {
     const Work work = chain_work({filter}, in, compared_rate).front();
     costs.at(work.name).merges = is_pointwise(filter, in);
-    return time_of_chain({filter}, in, frames, stopwatch);
+    return time_on_gpu({filter}, in, frames, stopwatch);
   });
   progress("copies");
   measure_copies(costs, stopwatch);
@@ -210,7 +210,7 @@ std::vector<CostComparison> compare_gpu(const DeviceCosts& costs, const Device& 
   GpuFrames frames(gpu);
   std::vector<CostComparison> all =
       compare_chains(costs, progress, [&](const std::vector<FilterConfig>& filters, const FrameFormat& in) {
-        return time_of_chain(filters, in, frames, stopwatch);
+        return time_on_gpu(filters, in, frames, stopwatch);
       });
   for (const FrameFormat& size : compared_codec_sizes()) {
     for (const std::string& codec : probed_codecs()) {

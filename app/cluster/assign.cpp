@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr double full = 0.85;          // cameras leave a node above this load, to whichever has much less
+constexpr double full_load = 0.85;     // cameras leave a node above this load, to whichever has much less
 constexpr double busy = 0.5;           // and above this one to their home
 constexpr double pays = 0.25;          // the other node's load must be lower by this much, with the camera
 constexpr int most_moves_at_once = 8;  // to a node
@@ -316,7 +316,7 @@ class Assigner {
       const auto with = load_with(*home, camera);
       if (with && is_worth_it(*home, *with)) return go(*home);
     }
-    if (load(host) < full) return;
+    if (load(host) < full_load) return;
     const Choice best = best_node(camera, true);
     if (best.node != nullptr && is_worth_it(*best.node, best.load)) go(*best.node);
   }

@@ -17,7 +17,6 @@ struct ClusterConfig;
 struct LoadedConfig;
 
 inline constexpr int cluster_failed = 1;  // as exit status: etcd did not do it
-inline constexpr int cluster_usage_error = 2;
 
 struct ClusterAccess {
   Indirect<LoadedConfig> loaded;
@@ -30,7 +29,7 @@ struct ClusterAccess {
 // What of the file has to be without mistakes. The shell of whoever looks at a cluster has no passwords of cameras.
 enum class Needed : std::uint8_t { section, whole };
 
-// By the section `cluster` of the file. Nothing: mistakes were printed; the exit status is cluster_usage_error.
+// By the section `cluster` of the file. Nothing: mistakes were printed; the exit status is usage_error.
 std::optional<ClusterAccess> open_cluster(const std::string& file, Needed needed);
 
 // All keys of the cluster. Throws Error where etcd does not answer.

@@ -15,6 +15,7 @@
 #include "app/cluster/rig_cameras.h"
 #include "app/cluster/rig_store.h"
 #include "app/config/config.h"
+#include "app/config/exit_status.h"
 #include "app/config/yaml.h"
 #include "app/placement/machine_costs.h"
 #include "app/placement/mosaic_units.h"
@@ -152,7 +153,7 @@ int let_it_count(ClusterAccess& cluster) {
 
 int run_cluster_apply(const std::string& file, const ApplyOptions& options) {
   auto cluster = open_cluster(file, Needed::whole);
-  if (!cluster) return cluster_usage_error;
+  if (!cluster) return usage_error;
   const std::string text = text_of_file(file, cluster->loaded->digest);
   const EtcdResult<StoredRig> stored = read_rig(*cluster->client, cluster->keys);
   if (!stored) throw Error(etcd_problem("read the cluster's rig", stored.error()));

@@ -11,6 +11,7 @@
 #include "app/cluster/cluster_apply.h"
 #include "app/cluster/cluster_requests.h"
 #include "app/cluster/cluster_status.h"
+#include "app/config/exit_status.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -80,7 +81,7 @@ int run_cluster_certificates(CertificateOptions options, const std::vector<std::
     for (const std::string& node : nodes) options.nodes.push_back(parse_certificate_request(node));
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';
-    return cluster_usage_error;
+    return usage_error;
   }
   for (const auto& file : write_certificates(options)) std::cout << file.string() << '\n';
   return 0;

@@ -17,6 +17,7 @@
 #include "app/cluster/cluster_servers.h"
 #include "app/cluster/cluster_status.h"
 #include "app/cluster/cluster_writer.h"
+#include "app/cluster/rig_change.h"
 #include "app/cluster/rig_keeper.h"
 #include "app/control/child.h"
 #include "app/control/messages/answer.h"
@@ -60,6 +61,7 @@ class ClusterProcess {
   void on(const messages::RecordedCameras& recorded);
   void on(const messages::DrainNode& asked);
   void on(const messages::MoveToNode& asked);
+  void on(messages::ChangeRig& asked);
   void on(const messages::LeaveCluster&);
 
   // The supervisor is gone, and its other processes are closing their files. The lease is left to end by itself: until
@@ -188,6 +190,16 @@ void ClusterProcess::on(const messages::MoveToNode& asked) {
   change(asked.request, {{"camera", asked.camera}, {"node", node}}, [&](const EtcdMirror& mirror) {
     return move_change(mirror, joined_as_.config.name, asked.camera, asked.node.value_or(""));
   });
+}
+
+void ClusterProcess::on(messages::ChangeRig& asked) {
+  if (!agent_) return child_.send(messages::Answer{409, {{"error", "this node leaves the cluster"}}, asked.request});
+  const std::uint64_t request = asked.request;
+  const auto write = [keys = ClusterKeys(joined_as_.config.name), stored = agent_->view().rig,
+                      file = RigKeeper::rig_file(joined_as_.folder), asked = std::move(asked)](EtcdClient& client) {
+    return change_rig(client, keys, stored, file, asked);
+  };
+  writer_->put(request, write);
 }
 
 // It may wait for etcd, and this thread has to beat meanwhile.

@@ -8,6 +8,7 @@
 #include "app/cluster/cluster_access.h"
 #include "app/cluster/plan_store.h"
 #include "app/config/cluster_config.h"
+#include "app/config/exit_status.h"
 #include "core/error.h"
 #include "core/passwords.h"
 
@@ -29,11 +30,11 @@ std::set<std::string> nodes_of(const EtcdMirror& mirror, const ClusterKeys& keys
 int run_change(const std::string& config,
                const std::function<ClusterChange(const EtcdMirror& mirror, const std::string& cluster)>& make) {
   auto cluster = open_cluster(config, Needed::section);
-  if (!cluster) return cluster_usage_error;
+  if (!cluster) return usage_error;
   const ClusterChange change = make(read_cluster(*cluster), cluster->config().name);
   if (!change.refusal.empty()) {
     std::cerr << change.refusal << '\n';
-    return cluster_usage_error;
+    return usage_error;
   }
   const auto written = cluster->client->txn({{}, {change.operation}});
   if (!written) throw Error(etcd_problem("change the cluster", written.error()));

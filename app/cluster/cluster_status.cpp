@@ -16,6 +16,7 @@
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offers.h"
 #include "app/config/cluster_config.h"
+#include "app/config/exit_status.h"
 #include "app/control/json_fields.h"
 #include "app/placement/link_offer.h"
 #include "core/printable.h"
@@ -158,7 +159,7 @@ std::string link_tables(const EtcdMirror& mirror, const ClusterKeys& keys) {
 
 int run_cluster_status(const std::string& config, const StatusOptions& options) {
   auto cluster = open_cluster(config, Needed::section);
-  if (!cluster) return cluster_usage_error;
+  if (!cluster) return usage_error;
   const EtcdMirror mirror = read_cluster(*cluster);
   if (options.links) {
     std::cout << link_tables(mirror, cluster->keys);

@@ -4,6 +4,7 @@
 
 #include "app/cluster/cluster_access.h"
 #include "app/control/messages/answer.h"
+#include "core/error.h"
 
 namespace campipe {
 namespace {
@@ -27,10 +28,19 @@ void ClusterWriter::refuse(std::uint64_t request, int status, const std::string&
 
 void ClusterWriter::put(std::uint64_t request, const ClusterChange& change, nlohmann::json done) {
   if (!change.refusal.empty()) return refuse(request, change.is_unknown ? 404 : 409, change.refusal);
+  put(request, [operation = change.operation, done = std::move(done)](EtcdClient& client) -> messages::Answer {
+    const auto written = client.txn({{}, {operation}});
+    if (written) return {200, done};
+    return {written.error().failure == EtcdFailure::unknown ? 504 : 503,
+            {{"error", etcd_problem("change the cluster", written.error())}}};
+  });
+}
+
+void ClusterWriter::put(std::uint64_t request, Write write) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < most_waiting) {
-      waiting_.push_back({request, change.operation, std::move(done), Clock::now() + longest});
+      waiting_.push_back({request, std::move(write), Clock::now() + longest});
       return wakeup_.notify_all();
     }
   }
@@ -50,16 +60,19 @@ void ClusterWriter::run(const std::stop_token& stop) {
   }
 }
 
-messages::Answer ClusterWriter::carry_out(Work& work, EtcdClient& client) const {
-  const auto failed = [&](int status, const std::string& why) {
-    return messages::Answer{status, {{"error", why}}, work.request};
+messages::Answer ClusterWriter::carry_out(const Work& work, EtcdClient& client) {
+  const auto answer = [&]() -> messages::Answer {
+    if (Clock::now() >= work.until) return {503, {{"error", "not done: etcd was too slow for what was asked before"}}};
+    client.set_deadline(work.until);
+    try {
+      return work.write(client);
+    } catch (const Error& error) {
+      return {409, {{"error", error.what()}}};
+    }
   };
-  if (Clock::now() >= work.until) return failed(503, "not done: etcd was too slow for what was asked before");
-  client.set_deadline(work.until);
-  const auto written = client.txn({{}, {work.operation}});
-  if (written) return {200, std::move(work.done), work.request};
-  return failed(written.error().failure == EtcdFailure::unknown ? 504 : 503,
-                etcd_problem("change the cluster", written.error()));
+  messages::Answer made = answer();
+  made.request = work.request;
+  return made;
 }
 
 }  // namespace campipe

@@ -28,18 +28,21 @@ class ClusterWriter {
 
   // `done`: the body of the answer once it is written. A change that is refused is answered at once.
   void put(std::uint64_t request, const ClusterChange& change, nlohmann::json done);
+  // `write` is called on the thread, with a client that has a deadline; what it returns is the answer, and what it
+  // throws (Error) the reason of a refusal (409).
+  using Write = std::function<messages::Answer(EtcdClient& client)>;
+  void put(std::uint64_t request, Write write);
   // What cannot be asked for now.
   void refuse(std::uint64_t request, int status, const std::string& why);
 
  private:
   struct Work {
     std::uint64_t request = 0;
-    EtcdOperation operation;
-    nlohmann::json done;
+    Write write;
     Deadline until;
   };
   void run(const std::stop_token& stop);
-  [[nodiscard]] messages::Answer carry_out(Work& work, EtcdClient& client) const;
+  static messages::Answer carry_out(const Work& work, EtcdClient& client);
 
   EtcdServers servers_;
   std::function<void(const messages::Answer&)> answer_;

@@ -86,7 +86,9 @@ struct EtcdHttp::State {
       set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // else Debian's libcurl trusts /etc/ssl/certs as well
     }
     if (!tls.certificate.empty()) set(CURLOPT_SSLCERT, tls.certificate.c_str());
-    if (!tls.key.empty()) set(CURLOPT_SSLKEY, tls.key.c_str());
+    if (tls.key.empty()) return;
+    set(CURLOPT_SSLKEY, tls.key.c_str());
+    set(CURLOPT_KEYPASSWD, "");  // else the terminal may be asked for it
   }
 
   // What comes is appended to `to`.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto try_again = 2s;
+constexpr auto load_retry = 2s;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void RigKeeper::run(const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
       const auto has_work = [this] { return next_.any(); };
       if (work.any()) {
-        wakeup_.wait_for(lock, stop, try_again, has_work);
+        wakeup_.wait_for(lock, stop, load_retry, has_work);
       } else {
         wakeup_.wait(lock, stop, has_work);
       }

@@ -6,12 +6,11 @@
 #include <string>
 
 #include "app/commands/terminal.h"
+#include "app/config/exit_status.h"
 #include "app/config/password_hash.h"
 
 namespace campipe {
 namespace {
-
-constexpr int usage_error = 2;
 
 int refuse(const char* why) {
   std::cerr << "campipe hash-password: " << why << '\n';

@@ -11,7 +11,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(20);  // the rig answers within ten
+constexpr auto move_patience = std::chrono::seconds(20);  // the rig answers within ten
 
 }  // namespace
 
@@ -19,7 +19,8 @@ int run_move(const ApiAddress& address, const std::string& camera, unsigned work
   ApiClient client(address);
   nlohmann::json body{{"worker", worker}};
   if (from) body["from"] = *from;
-  const ApiAnswer answer = client.ask("POST", "/api/v1/cameras/" + in_path(camera) + "/move", patience, body.dump());
+  const ApiAnswer answer =
+      client.ask("POST", "/api/v1/cameras/" + in_path(camera) + "/move", move_patience, body.dump());
   if (answer.status != 200) throw Error(explain(answer, address));
   const std::string part = from ? fmt::format("what worker {} had of it ", *from) : "";
   std::cout << printable(fmt::format("{}: {}is on worker {}", camera, part, worker)) << '\n';

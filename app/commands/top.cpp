@@ -12,15 +12,15 @@
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
 #include "app/commands/top_view.h"
+#include "app/config/exit_status.h"
 #include "core/error.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
 namespace {
 
-constexpr int usage_error = 2;
 constexpr auto interval = std::chrono::seconds(1);
-constexpr auto patience = std::chrono::seconds(5);
+constexpr auto refresh_patience = std::chrono::seconds(5);
 constexpr auto long_wait = std::chrono::hours(1);  // where something else will end it
 
 // The other screen, no cursor, lines are cut at the edge; and back.
@@ -73,7 +73,7 @@ class Top {
       if (!client_.busy() && Clock::now() >= next_request_) {
         next_request_ = Clock::now() + interval;
         asking_viewers_ = false;
-        client_.start("GET", "/api/v1/status", patience);
+        client_.start("GET", "/api/v1/status", refresh_patience);
       }
       if (const auto answer = client_.wait(fds, client_.busy() ? Clock::now() + long_wait : next_request_)) {
         take(*answer);
@@ -93,7 +93,7 @@ class Top {
     if (answer.status != 200) throw Error(explain(answer, client_.address()));
     fetched_ = parse_status(answer.body);
     asking_viewers_ = true;
-    client_.start("GET", "/api/v1/viewers", patience);
+    client_.start("GET", "/api/v1/viewers", refresh_patience);
   }
 
   void add(RigSample sample) {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "app/config/overlay.h"
+#include "app/config/yaml_json.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/own_folders.h"
@@ -157,6 +158,19 @@ void keep_changes(const fs::path& file, const CameraChanges& changes) {
   if (overlay != beside(file)) make_own_folder(overlay.parent_path());
   replace_file(overlay, text);
   if (before != overlay && ::unlink(before.c_str()) != 0) spdlog::warn("{}", overlay_note(file));
+}
+
+ChangedRig changed_rig(const std::string& text, ConfigPart part, const std::string& name, json keys) {
+  YamlResult parsed = parse_yaml(text);
+  auto* const root = std::get_if<YamlNode>(&parsed);
+  if (root == nullptr) throw Error("the rig cannot be read: " + std::get<ConfigError>(parsed).message);
+  const bool had = has_entry(*root, part, name);
+  CameraChanges change;
+  change.put(part, name, std::move(keys));
+  Report report;
+  lay_over(*root, tree_of(change), report);
+  for (const ConfigError& error : report.take()) throw Error(error.message);
+  return {"# Changed through the API of a node, which keeps no comments.\n" + json_of(*root).dump(2) + "\n", had};
 }
 
 }  // namespace campipe

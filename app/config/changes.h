@@ -70,4 +70,13 @@ LoadedConfig load_config_with(const std::filesystem::path& file, const CameraCha
 // Error.
 void keep_changes(const std::filesystem::path& file, const CameraChanges& changes);
 
+// The text of a cluster's rig with one change, of which there is no overlay: with these keys, or null: without that
+// entry. Comments are not kept; the order, and what is filled in from the environment, are.
+struct ChangedRig {
+  std::string text;
+  bool had = false;  // an entry of that name before
+};
+// Throws Error where `text` is no YAML.
+ChangedRig changed_rig(const std::string& text, ConfigPart part, const std::string& name, nlohmann::json keys);
+
 }  // namespace campipe

@@ -74,10 +74,12 @@ void refuse_rtsp_secrets(const Given<RigConfig>& file, Report& report) {
 // Files have the names of their node and fence in theirs, of whatever length these may be.
 template <typename Config>
 void check_names(const Given<Config>& stream, Report& report) {
-  const Origin& path = stream["record.path"];
-  if (!path.good || path.node == nullptr) return;
-  const auto problem = check_cluster_record_path(stream.value.record->path);
-  if (problem) report.at(*path.node, *problem);
+  const auto check = [&](const Origin& path, const auto& find_problem) {
+    if (!path.good || path.node == nullptr) return;
+    if (const auto problem = find_problem()) report.at(*path.node, *problem);
+  };
+  check(stream["record.path"], [&] { return check_cluster_record_path(stream.value.record->path); });
+  check(stream["snapshot.path"], [&] { return check_cluster_snapshot_path(stream.value.snapshot->path); });
 }
 
 template <typename Config>
@@ -99,10 +101,7 @@ void check_files(const Given<RigConfig>& file, Report& report) {
   const Origin& key = file["cluster.tls.key"];
   if (!certificate.good || !key.good) return;
   const ClusterTlsConfig& files = *file.value.cluster->tls;
-  const TlsProblem problem = check_certificate(files.certificate, files.key);
-  if (problem.what.empty()) return;
-  const YamlNode& node = problem.of_key ? *key.node : *certificate.node;
-  report.at(node, "the file " + shown(node) + " " + problem.what);
+  check_pair(files.certificate, *certificate.node, files.key, *key.node, report);
 }
 
 // Whoever reaches it could take what the other nodes take.

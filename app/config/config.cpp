@@ -1,13 +1,8 @@
 // The file as a whole: its top keys, and what can be checked only when `defaults` and cameras are merged.
 #include "app/config/config.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdlib>
-#include <cstring>
 
 #include "app/config/changes.h"
 #include "app/config/key_table.h"
@@ -98,17 +93,13 @@ bool read_cameras(const YamlNode& node, Given<RigConfig>& file, Report& report) 
   return true;
 }
 
-// The daemon must run: without it CUDA would go on alone, silently.
+// Without the daemon CUDA would go on alone, silently: so GPUs are not used until it is there.
 std::optional<Mps> read_mps(const YamlNode& node, Report& report) {
   const auto mps = read_choice<Mps>(node, report);
-  if (mps != Mps::use) return mps;
-  const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
-  const std::string folder = given != nullptr && *given != '\0' ? given : "/tmp/nvidia-mps";
-  if (::access((folder + "/control").c_str(), R_OK | W_OK) == 0) return mps;
-  const std::string reason = std::strerror(errno);
-  report.at(node, "no MPS daemon can be reached: " + in_quotes(folder + "/control") + ": " + reason +
-                      "; start one with nvidia-cuda-mps-control -d, or set CUDA_MPS_PIPE_DIRECTORY to its folder");
-  return std::nullopt;
+  if (mps) {
+    if (const std::string problem = mps_problem(*mps); !problem.empty()) report.not_now(node, problem);
+  }
+  return mps;
 }
 
 std::optional<std::string> read_events(const YamlNode& node, Report& report) {

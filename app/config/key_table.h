@@ -14,6 +14,14 @@
 
 namespace campipe {
 
+struct CameraConfig;
+struct GroupKeys;
+struct MosaicKeys;
+struct OutputConfig;
+struct RigConfig;
+struct StreamConfig;
+struct UserConfig;
+
 struct KeyInfo {
   enum class Kind : std::uint8_t { value, map, entries };  // entries: names and maps below it, read by the map's owner
 
@@ -75,6 +83,20 @@ void copy_value(const Key& key, void* to, const void* from);
 // describe_keys() and is read as a map of its own.
 template <typename Config>
 const KeyTable& keys_of();
+template <>
+const KeyTable& keys_of<RigConfig>();
+template <>
+const KeyTable& keys_of<UserConfig>();
+template <>
+const KeyTable& keys_of<CameraConfig>();
+template <>
+const KeyTable& keys_of<StreamConfig>();
+template <>
+const KeyTable& keys_of<OutputConfig>();
+template <>
+const KeyTable& keys_of<MosaicKeys>();
+template <>
+const KeyTable& keys_of<GroupKeys>();
 
 // The names of the keys of one map.
 std::vector<std::string_view> names_in(const KeyTable& table, std::string_view section);

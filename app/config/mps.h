@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "app/config/choice.h"
 
@@ -12,5 +13,8 @@ enum class Mps : std::uint8_t { off, use };
 
 template <>
 inline constexpr std::array choices<Mps>{Choice<Mps>{"off", Mps::off}, Choice<Mps>{"use", Mps::use}};
+
+// Why the daemon cannot be reached now; empty: it can, or is not asked for.
+std::string mps_problem(Mps mps);
 
 }  // namespace campipe

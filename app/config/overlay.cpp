@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/config/reader.h"
+#include "app/config/yaml_json.h"
 
 namespace campipe {
 namespace {
@@ -27,10 +28,6 @@ template <typename Node>
 Node* find_part(Node& root, ConfigPart part, std::string_view name) {
   Node* const section = find(root, section_of(part));
   return section != nullptr ? find(*section, name) : nullptr;
-}
-
-bool has(const YamlNode& root, ConfigPart part, std::string_view name) {
-  return find_part(root, part, name) != nullptr;
 }
 
 // Paths, for the errors reported here: the tree is not prepared yet.
@@ -111,26 +108,6 @@ class Converter {
   int place_ = 0;
 };
 
-json json_of(const YamlNode& node) {
-  json made;
-  switch (node.kind) {
-    case Kind::null:
-      break;
-    case Kind::scalar:
-      made = node.written;
-      break;
-    case Kind::list:
-      made = json::array();
-      for (const YamlNode& child : node.children) made.push_back(json_of(child));
-      break;
-    case Kind::map:
-      made = json::object();
-      for (const YamlNode& child : node.children) made[child.key] = json_of(child);
-      break;
-  }
-  return made;
-}
-
 }  // namespace
 
 void mark_as(YamlNode& node, ConfigDocument document) {
@@ -169,8 +146,12 @@ YamlNode tree_of(const CameraChanges& changes) {
   return Converter().node(all, 0);
 }
 
+bool has_entry(const YamlNode& root, ConfigPart part, std::string_view name) {
+  return find_part(root, part, name) != nullptr;
+}
+
 bool is_named(const YamlNode& root, ConfigPart part, std::string_view name) {
-  if (has(root, part, name)) return true;
+  if (has_entry(root, part, name)) return true;
   if (part == ConfigPart::group) return false;
   const YamlNode* const users = find(root, "users");
   return users != nullptr && std::ranges::any_of(users->children, [&](const YamlNode& user) {
@@ -186,14 +167,14 @@ std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overla
     if (section == nullptr) continue;
     const std::string kind = part == ConfigPart::camera ? "" : std::string(name_of(part)) + " ";
     for (const YamlNode& entry : section->children) {
-      if (has(root, part, entry.key))
+      if (has_entry(root, part, entry.key))
         effects.push_back(kind + entry.key + (is_removal(entry) ? " removed" : " replaced"));
     }
   }
   for (const auto& [name, on] : changes_of(overlay).enabled) {
     const auto stays = [&, key = name](ConfigPart part) {
       const YamlNode* const changed = find_part(overlay, part, key);
-      return has(root, part, key) && (changed == nullptr || !is_removal(*changed));
+      return has_entry(root, part, key) && (changed == nullptr || !is_removal(*changed));
     };
     if (stays(ConfigPart::camera) || stays(ConfigPart::mosaic))
       effects.push_back(name + (on ? " enabled" : " disabled"));
@@ -205,7 +186,7 @@ CameraChanges changes_of(const YamlNode& overlay) {
   CameraChanges changes;
   for (const YamlNode& part : overlay.children) {
     for (const ConfigPart each : config_parts) {
-      if (part.key == section_of(each)) changes.of(each) = json_of(part);
+      if (part.key == section_of(each)) changes.of(each) = json(json_of(part));
     }
     if (part.key != "enabled") continue;
     for (const YamlNode& child : part.children) changes.enabled[child.key] = child.written == "true";

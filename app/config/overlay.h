@@ -22,7 +22,9 @@ void mark_as(YamlNode& node, ConfigDocument document);
 YamlNode tree_of(const CameraChanges& changes);
 CameraChanges changes_of(const YamlNode& overlay);
 
-// `root` is of a file. It has one of that name, or names a camera or mosaic that a user may see.
+// `root`, the tree of a file, has an entry of that name.
+bool has_entry(const YamlNode& root, ConfigPart part, std::string_view name);
+// `root`, the tree of a file, has an entry of that name, or lets a user see a camera or mosaic of that name.
 bool is_named(const YamlNode& root, ConfigPart part, std::string_view name);
 // What an overlay does to what is in the file itself, such as "dock replaced" or "mosaic wall removed".
 std::vector<std::string> effects_on(const YamlNode& root, const YamlNode& overlay);

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view camera_field = "{camera}";
 constexpr std::string_view output_field = "{output}";
 constexpr std::string_view longest_camera = "0123456789012345678901234567890123456789012345678901234567890123";
+constexpr std::size_t longest_node = 64;
 // strftime fields that give text without '/' and mean the same in every locale but for names of days and months.
 constexpr std::string_view time_fields = "YymdejHIMSpsaAbBuVGzZFT%";
 // Any moment at which no two fields read alike: 2009-08-27 14:35:56 UTC.
@@ -79,6 +80,14 @@ bool is_too_long(const std::string& pattern, std::size_t added = 0) {
 std::optional<std::string> check_lengths(const std::string& pattern) {
   if (!is_too_long(pattern)) return std::nullopt;
   return "a file name may have 255 bytes, and a path 4095; this one has more, with the longest camera name filled in";
+}
+
+// `added`: what a cluster adds, of `bytes` at most.
+std::optional<std::string> check_cluster_lengths(const std::string& pattern, const std::string& added,
+                                                 std::size_t bytes) {
+  if (!is_too_long(pattern, bytes)) return std::nullopt;
+  return "a file name may have 255 bytes, and a path 4095; this one has more in a cluster, which adds " + added +
+         ", with the longest names of camera and node filled in";
 }
 
 // File systems of the kernel where access() promises what creating a file cannot hold.
@@ -140,12 +149,18 @@ std::optional<std::string> check_record_path(const std::string& path) {
 }
 
 std::optional<std::string> check_cluster_record_path(const std::string& path) {
-  constexpr std::size_t longest_node = 64;
   constexpr std::size_t longest_fence = 40;  // two numbers of 64 bits, and the point
-  if (!is_too_long(path, 2 + longest_node + longest_fence)) return std::nullopt;
-  return "a file name may have 255 bytes, and a path 4095; this one has more in a cluster, which adds @NODE@FENCE, "
-         "with "
-         "the longest names of camera and node filled in";
+  return check_cluster_lengths(path, "@NODE@FENCE", 2 + longest_node + longest_fence);
+}
+
+std::optional<std::string> check_cluster_snapshot_path(const std::string& path) {
+  return check_cluster_lengths(path, "@NODE", 1 + longest_node);
+}
+
+std::string with_node(const std::string& path, const std::string& node) {
+  if (node.empty()) return path;
+  const std::size_t ending = fs::path(path).extension().native().size();
+  return std::string(path).insert(path.size() - ending, "@" + node);
 }
 
 std::optional<std::string> check_snapshot_path(const std::string& path) {
@@ -179,7 +194,9 @@ std::string expand_record_path(const std::string& path, const std::string& camer
 }
 
 bool check_can_be_written(const std::string& path, const YamlNode& node, Report& report) {
-  const auto problem = check_folder(absolute(path).parent_path());
+  const fs::path folder = absolute(path).parent_path();
+  const auto looked = report.ask_disk([folder] { return check_folder(folder); });
+  const auto problem = looked.value_or(FolderProblem{folder, Report::does_not_answer});
   if (!problem) return true;
   if (problem->passes) {
     report.not_now(node, describe(*problem, node));

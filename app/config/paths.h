@@ -1,4 +1,5 @@
-// Paths of recordings and snapshots: what they may contain, and whether their files could be written.
+// Paths of recordings, snapshots and events: what they may contain, how their files are named in a cluster, and whether
+// these could be written.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,11 @@ std::optional<std::string> check_record_path(const std::string& path);
 // Likewise of one that is right, in a cluster, which adds "@NODE@FENCE" to the file's name.
 std::optional<std::string> check_cluster_record_path(const std::string& path);
 std::optional<std::string> check_snapshot_path(const std::string& path);
+// Checks the length of a snapshot's path in a cluster, where with_node() adds to it. `path` passes
+// check_snapshot_path().
+std::optional<std::string> check_cluster_snapshot_path(const std::string& path);
+// "@NODE" stands before the ending, so that nodes may have one folder; no node: the path as it is.
+std::string with_node(const std::string& path, const std::string& node);
 // It is another file each second.
 bool tells_seconds(const std::string& path);
 // That the file could be made; creates nothing. A folder that cannot be used now is a condition that passes: its disk

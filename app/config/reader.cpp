@@ -54,9 +54,12 @@ std::optional<std::string> read_text(const YamlNode& node, std::string_view expe
 
 std::optional<std::string> read_file_name(const YamlNode& node, std::string_view expected, Report& report) {
   auto path = read_text(node, expected, report);
-  if (!path || ::access(path->c_str(), R_OK) == 0) return path;
-  report.at(node, "the file " + shown(node) + " cannot be read: " + std::strerror(errno));
-  return std::nullopt;
+  if (!path) return path;
+  const auto error = report.ask_disk([file = *path] { return ::access(file.c_str(), R_OK) == 0 ? 0 : errno; });
+  if (!error) report.not_now(node, "the file " + shown(node) + " " + Report::does_not_answer);
+  if (error.value_or(0) != 0)
+    report.not_now(node, "the file " + shown(node) + " cannot be read: " + std::strerror(*error));
+  return path;
 }
 
 namespace {

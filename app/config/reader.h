@@ -32,7 +32,7 @@ bool is_map(const YamlNode& node, Report& report);
 bool is_list(const YamlNode& node, Report& report);
 
 std::optional<std::string> read_text(const YamlNode& node, std::string_view expected, Report& report);
-// Of a file that can be read.
+// Reads the name of a file. Reports a file that cannot be read now as a condition.
 std::optional<std::string> read_file_name(const YamlNode& node, std::string_view expected, Report& report);
 
 struct Range {

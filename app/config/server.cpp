@@ -57,10 +57,7 @@ void check_tls(const Given<RigConfig>& file, Report& report) {
   const Origin& key = file["tls.key"];
   if (!certificate.good || !key.good) return;
   const TlsConfig& files = *file.value.server.tls;
-  const TlsProblem problem = check_certificate(files.certificate, files.key);
-  if (problem.what.empty()) return;
-  const YamlNode& node = problem.of_key ? *key.node : *certificate.node;
-  report.at(node, "the file " + shown(node) + " " + problem.what);
+  check_pair(files.certificate, *certificate.node, files.key, *key.node, report);
 }
 
 // The default of one may be what was chosen for the other.

@@ -74,11 +74,14 @@ void check_retries(const GivenCamera& camera, std::set<const YamlNode*>& reporte
 void check_url(const GivenCamera& camera, std::set<const YamlNode*>& reported, Report& report) {
   const Origin& source = camera["source"];
   if (!source.good) return;
-  if (const auto problem = check_source(camera.value.source.url)) {
-    if (reported.insert(source.node).second) report.at(*source.node, scrub(*problem, *source.node));
+  // A file's may be on a disk that does not answer.
+  const auto problem = report.ask_disk([url = camera.value.source.url] { return check_source(url); });
+  if (problem && *problem) {
+    if (reported.insert(source.node).second) report.at(*source.node, scrub(**problem, *source.node));
   } else {
-    if (const auto away = source_not_now(camera.value.source.url); away && camera.value.enabled)
-      report.not_now(*source.node, scrub(*away, *source.node));
+    const auto away = report.ask_disk([url = camera.value.source.url] { return source_not_now(url); });
+    const auto reason = away.value_or("the source " + shown(*source.node) + " " + Report::does_not_answer);
+    if (reason && camera.value.enabled) report.not_now(*source.node, scrub(*reason, *source.node));
     check_kind(camera, report);
     check_size(camera, reported, report);
   }

@@ -4,8 +4,11 @@
 #include <gnutls/x509.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <memory>
+
+#include "app/config/report.h"
 
 namespace campipe {
 namespace {
@@ -26,6 +29,11 @@ struct Freeing {
 
 struct FreeingContext {
   void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+};
+
+struct TlsProblem {
+  std::string what;  // completes "the file 'x' …"; empty: there is no problem
+  bool of_key = false;
 };
 
 using Data = std::unique_ptr<gnutls_datum_t, Unloading>;
@@ -62,8 +70,6 @@ TlsProblem check_for_web(const std::string& certificate, const std::string& key)
   return {};
 }
 
-}  // namespace
-
 TlsProblem check_certificate(const std::string& certificate, const std::string& key) {
   Data certificate_data;
   Data key_data;
@@ -78,6 +84,21 @@ TlsProblem check_certificate(const std::string& certificate, const std::string& 
   if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) return {"does not belong to the certificate", true};
   if (error < 0) return {because("has no certificates (PEM)", error)};
   return check_for_web(certificate, key);
+}
+
+bool can_be_read(const std::string& file) { return ::access(file.c_str(), R_OK) == 0; }
+
+}  // namespace
+
+void check_pair(const std::string& certificate, const YamlNode& certificate_node, const std::string& key,
+                const YamlNode& key_node, Report& report) {
+  const auto looked = report.ask_disk([certificate, key] {
+    return can_be_read(certificate) && can_be_read(key) ? check_certificate(certificate, key) : TlsProblem();
+  });
+  const TlsProblem problem = looked.value_or(TlsProblem{Report::does_not_answer});
+  if (problem.what.empty()) return;
+  const YamlNode& node = problem.of_key ? key_node : certificate_node;
+  report.not_now(node, "the file " + shown(node) + " " + problem.what);
 }
 
 }  // namespace campipe

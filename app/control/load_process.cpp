@@ -13,6 +13,8 @@
 namespace campipe {
 namespace {
 
+constexpr auto time_to_end = std::chrono::seconds(1);
+
 // A configuration may take passwords from any variable.
 std::vector<std::string> whole_environment() {
   std::vector<std::string> all;
@@ -23,7 +25,7 @@ std::vector<std::string> whole_environment() {
 }  // namespace
 
 LoadProcess::LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks)
-    : process_({load_role, job.file.string()}, log_fd, whole_environment(), forks) {
+    : writes_(job.keep), process_({load_role, job.file.string()}, log_fd, whole_environment(), forks) {
   send(process_.channel(), messages::LoadConfig{job.keep, job.changes});
 }
 
@@ -43,12 +45,13 @@ std::optional<LoadedConfig> LoadProcess::look() {
   } catch (const std::exception& error) {
     give_up(fmt::format("failed: {}", error.what()));
   }
+  // A disk that it has asked may keep it from ending.
+  if (loaded_ && (ended || Clock::now() > loaded_at_ + time_to_end)) return std::move(**loaded_);
   if (!ended && !is_late()) return std::nullopt;
   if (!ended && how_.empty()) {
     give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));
     return std::nullopt;
   }
-  if (loaded_) return std::move(**loaded_);
   if (how_.empty()) how_ = fmt::format("ended its process ({})", describe(*exit_));
   ConfigError error = step_.place;
   error.message += fmt::format(" {}; {}", how_, step_.remedy);
@@ -56,7 +59,10 @@ std::optional<LoadedConfig> LoadProcess::look() {
 }
 
 void LoadProcess::on(const messages::LoadsNext& next) { step_ = next.step; }
-void LoadProcess::on(messages::Loaded& done) { loaded_ = std::move(done.config); }
+void LoadProcess::on(messages::Loaded& done) {
+  loaded_ = std::move(done.config);
+  loaded_at_ = Clock::now();
+}
 
 bool LoadProcess::gone() {
   if (!exit_) exit_ = process_.reap();

@@ -54,6 +54,8 @@ class LoadProcess {
   void add_waits(std::vector<pollfd>& waits) const;
   // The process has ended.
   [[nodiscard]] bool gone();
+  // It keeps changes: as long as it is not gone, no other one may.
+  [[nodiscard]] bool writes() const { return writes_; }
 
  private:
   void read_messages();
@@ -62,11 +64,13 @@ class LoadProcess {
   void give_up(const std::string& how);
   [[nodiscard]] bool is_late();
 
+  bool writes_;
   ChildProcess process_;
   LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
   Clock::time_point deadline_ = Clock::now() + longest_load_step;
   std::int64_t excused_ = 0;  // of its waits for a CPU, ns: those before the deadline was set
   std::optional<Indirect<LoadedConfig>> loaded_;
+  Clock::time_point loaded_at_{};
   std::optional<ExitInfo> exit_;
   std::string how_;  // it failed; empty: it was not given up
 };

@@ -14,7 +14,7 @@ namespace {
 // timeout(1) and shells signal a child and its group: a signal that comes again so soon is the same one.
 constexpr auto same_signal = std::chrono::milliseconds(500);
 
-UniqueFd take_signals() {
+UniqueFd take_rig_signals() {
   sigset_t mask;
   sigemptyset(&mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&mask, signal);
@@ -28,7 +28,7 @@ UniqueFd take_signals() {
 
 }  // namespace
 
-RigSignals::RigSignals() : fd_(take_signals()) {}
+RigSignals::RigSignals() : fd_(take_rig_signals()) {}
 
 std::optional<RigSignals::Request> RigSignals::next() {
   if (kept_.empty()) return read();

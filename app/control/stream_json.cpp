@@ -6,9 +6,9 @@ namespace campipe {
 
 nlohmann::json to_json(const StreamParameters& parameters) { return write_json(parameters); }
 
-StreamParameters stream_from_json(nlohmann::json json) {
+StreamParameters stream_from_json(nlohmann::json from) {
   StreamParameters parameters;
-  read_json(json, parameters);
+  read_json(from, parameters);
   return parameters;
 }
 

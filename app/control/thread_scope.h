@@ -6,6 +6,7 @@
 // sees to it.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,9 @@
 #include "ipc/thread_block.h"
 
 namespace campipe {
+
+// How long a wait may last before the thread beats again.
+inline constexpr auto beat_slice = std::chrono::milliseconds(100);
 
 // For as long as it lives, this thread works for the camera whose block this is. Construct it on that thread.
 class ThreadScope {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/control/child.h"
+#include "app/link/session.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/name_lookup.h"
@@ -17,8 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned most_silent_ticks = 100;  // ten seconds
-constexpr auto slice = 50ms;
-constexpr int slices_of_pause = 20;  // before it listens again, where it could not
+constexpr int slices_of_pause = 20;          // before it listens again, where it could not
 
 }  // namespace
 
@@ -137,7 +137,7 @@ std::string ReceivingThread::find_host() {
   const NameLookup lookup(has_brackets ? link_.host.substr(1, link_.host.size() - 2) : link_.host);
   while (!leaves_) {
     beat();
-    const auto found = lookup.wait_for(slice);
+    const auto found = lookup.wait_for(link_slice);
     if (!found) continue;
     if (found->address.empty()) throw Error(link_.host + ": the host is not found: " + found->problem);
     return found->address.find(':') == std::string::npos ? found->address : "[" + found->address + "]";
@@ -148,7 +148,7 @@ std::string ReceivingThread::find_host() {
 void ReceivingThread::pause() {
   for (int left = slices_of_pause; left > 0 && !leaves_; --left) {
     beat();
-    std::this_thread::sleep_for(slice);
+    std::this_thread::sleep_for(link_slice);
   }
 }
 

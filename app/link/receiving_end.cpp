@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/link/session.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"
@@ -13,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto slice = 50ms;            // how long it waits for the peer at most
 constexpr auto room_slice = 5ms;        // likewise for room
 constexpr auto reader_deadline = 30s;   // `block`: for a reader that was restarted, or is slow
 constexpr auto dropping_deadline = 1s;  // `drop`: for one that is slow
@@ -62,7 +62,7 @@ void ReceivingEnd::step() {
   if (next_ && waiting_.empty()) open_ring(*std::exchange(next_, std::nullopt));
   claim_slots();
   give_credit();
-  if (waiting_.empty()) return on_event(session_.poll(Clock::now() + slice));
+  if (waiting_.empty()) return on_event(session_.poll(Clock::now() + link_slice));
   wait_for_readers();
   if (next_ || is_over_) return session_.keep_up();  // what comes is of the next ring
   on_event(session_.poll(Clock::now()));

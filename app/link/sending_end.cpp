@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/link/session.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -10,10 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto slice = 50ms;       // how long a wait for a ring or for the peer lasts at most
 constexpr auto short_slice = 1ms;  // likewise, while frames of the ring may come
 constexpr auto last_words = 5s;    // for the peer to settle what was sent, when all is sent
-constexpr auto linger = 200ms;     // for the goodbye
+constexpr auto farewell = 200ms;   // for the goodbye
 
 // The part of the slot that has the planes, and where they lie in it.
 LinkWire::Bytes body_of(const FrameView& view, FrameRecord& record) {
@@ -60,14 +60,14 @@ void SendingEnd::run() {
 // Else the first frames of a file are lost, whose ring is there before the connection is.
 void SendingEnd::await_first_connection() {
   const Deadline deadline = Clock::now() + rules_.first_connection;
-  while (!session_.is_open() && !rings_.is_abandoned() && Clock::now() < deadline) listen(Clock::now() + slice);
+  while (!session_.is_open() && !rings_.is_abandoned() && Clock::now() < deadline) listen(Clock::now() + link_slice);
 }
 
 std::optional<LinkedRing> SendingEnd::next_ring() {
   shape_.reset();
   while (!rings_.is_over() && !rings_.is_abandoned()) {
     listen(Clock::now());
-    if (auto ring = rings_.next(slice)) return ring;
+    if (auto ring = rings_.next(link_slice)) return ring;
   }
   return std::nullopt;
 }
@@ -83,13 +83,13 @@ void SendingEnd::carry(const LinkedRing& ring) {
   send_shape();
   while (!rings_.is_abandoned()) {
     if (!may_take()) {
-      listen(Clock::now() + slice);
+      listen(Clock::now() + link_slice);
       continue;
     }
     // What is under way may need this thread (UCX), and is soon done: the peer is heard meanwhile.
     const bool in_flight = session_.is_open() && settled_ < sent_;
     FrameRingReader::Lease lease;
-    const auto next = reader.next(lease, in_flight ? Clock::now() : Clock::now() + slice);
+    const auto next = reader.next(lease, in_flight ? Clock::now() : Clock::now() + link_slice);
     resolved_ = reader.resolved();
     if (next == FrameRingReader::Next::frame) {
       hand_on(std::move(lease));
@@ -107,11 +107,11 @@ void SendingEnd::carry(const LinkedRing& ring) {
 void SendingEnd::say_goodbye() {
   const Deadline deadline = Clock::now() + last_words;
   while (session_.is_open() && settled_ < taken_ && !rings_.is_abandoned() && Clock::now() < deadline) {
-    listen(std::min(deadline, Clock::now() + slice));
+    listen(std::min(deadline, Clock::now() + link_slice));
   }
   settle(settled_);
   if (!rings_.is_abandoned()) session_.send(link::Bye{link::Bye::Reason::ended, taken_});
-  session_.end(linger);
+  session_.end(farewell);
   counts_.connected = 0;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,6 +24,9 @@
 #include "core/clock.h"
 
 namespace campipe {
+
+// How long a wait for the peer, or for a ring, lasts at most.
+inline constexpr auto link_slice = std::chrono::milliseconds(50);
 
 struct LinkTiming {
   std::chrono::milliseconds beat{200};

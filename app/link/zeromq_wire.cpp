@@ -29,7 +29,7 @@ constexpr const char* zap_address = "inproc://zeromq.zap.01";
 
 Error zeromq_error(const std::string& what) { return Error(what + ": " + zmq_strerror(zmq_errno())); }
 
-struct ContextTraits {
+struct ZmqContextTraits {
   using Handle = void*;
   static Handle none() { return nullptr; }
   // Again where a signal came: it waits for the sockets that are being closed.
@@ -38,7 +38,7 @@ struct ContextTraits {
     }
   }
 };
-using Context = UniqueHandle<ContextTraits>;
+using ZmqContext = UniqueHandle<ZmqContextTraits>;
 
 struct SocketTraits {
   using Handle = void*;
@@ -320,7 +320,7 @@ class ZeroMqWire final : public LinkWire {
   }
 
   ZeroMqSettings settings_;
-  Context context_;
+  ZmqContext context_;
   std::optional<DoorKeeper> door_;  // needs the context
   std::string endpoint_;
   Socket socket_;                   // likewise

@@ -16,7 +16,6 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);        // how long a wait may last before the thread beats again
 constexpr auto start_deadline = std::chrono::seconds(30);     // for the other processes to be ready
 constexpr auto first_retry = std::chrono::milliseconds(500);  // after decoding has failed
 constexpr auto longest_retry = std::chrono::seconds(30);
@@ -77,7 +76,7 @@ void CameraDecoding::take_all() {
   while (!feeds_.is_over() && !stop_.given_up()) {
     end_if_left();
     stop_.beat();
-    if (const auto feed = feeds_.next(slice)) {
+    if (const auto feed = feeds_.next(beat_slice)) {
       take(*feed);
       events_.on_fed(feed->start.epoch);
     }
@@ -121,7 +120,7 @@ bool CameraDecoding::try_to_take(PacketIntake& intake) {
   using Next = PacketIntake::Next;
   Next next = Next::timeout;
   try {
-    next = intake.next(Clock::now() + slice);
+    next = intake.next(Clock::now() + beat_slice);
     if (failing_ && decoding_.given() > given_before_) report_state(true, "");
   } catch (const std::exception& error) {
     if (ends_process(error) || !start_.live || !start_.decode) throw;
@@ -171,7 +170,7 @@ void CameraDecoding::wait_for_start() {
   while (!page_.barrier().over(0)) {
     if (stop_.beat_or_stop()) return;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
-    page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
+    page_.barrier().wait(0, std::min(deadline, Clock::now() + beat_slice));
     decoding_.serve();
   }
   decoding_.wait_for_first_reader(deadline);

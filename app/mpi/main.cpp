@@ -20,6 +20,7 @@
 
 #include "app/config/changes.h"
 #include "app/config/config.h"
+#include "app/config/exit_status.h"
 #include "app/mpi/rank_plan.h"
 #include "app/placement/devices.h"
 #include "core/clock.h"
@@ -35,7 +36,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int internal_error = 1;
-constexpr int usage_error = 2;
 constexpr auto longest_probe = std::chrono::seconds(90);  // campipe --devices itself gives up after 60 s
 
 struct Arguments {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/config/server_config.h"
+#include "app/config/yaml_json.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -15,26 +16,6 @@ using Json = nlohmann::ordered_json;
 using Kind = YamlNode::Kind;
 
 constexpr unsigned highest_port = 65535;
-
-// JSON is YAML. Every scalar is text, which means the same in both.
-Json json_of(const YamlNode& node) {
-  switch (node.kind) {
-    case Kind::null:
-      return nullptr;
-    case Kind::scalar:
-      return node.text;
-    case Kind::list: {
-      Json list = Json::array();
-      for (const YamlNode& child : node.children) list.push_back(json_of(child));
-      return list;
-    }
-    case Kind::map:
-      break;
-  }
-  Json map = Json::object();
-  for (const YamlNode& child : node.children) map[child.key] = json_of(child);
-  return map;
-}
 
 void keep_only(Json& rig, const std::string& section, const std::set<std::string>& names) {
   const auto found = rig.find(section);

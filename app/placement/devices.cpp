@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "app/config/memory_names.h"
@@ -53,6 +54,7 @@ json to_json(const Gpu& gpu) {
            {"cpus", gpu.cpus},
            {"copy_engines", gpu.copy_engines},
            {"unified_addressing", gpu.unified_addressing},
+           {"integrated", gpu.integrated},
            {"decoders", json::array()},
            {"encoders", json::array()}};
   for (const HardwareDecoder& decoder : gpu.decoders) all["decoders"].push_back(to_json(decoder));
@@ -72,6 +74,7 @@ Gpu gpu_from_json(const json& from) {
   gpu.cpus = from.at("cpus").get<std::vector<unsigned>>();
   gpu.copy_engines = from.at("copy_engines");
   gpu.unified_addressing = from.at("unified_addressing");
+  gpu.integrated = from.value("integrated", false);  // nodes of older versions do not say it
   for (const json& decoder : from.at("decoders")) gpu.decoders.push_back(decoder_from_json(decoder));
   for (const json& encoder : from.at("encoders")) gpu.encoders.push_back(encoder_from_json(encoder));
   return gpu;
@@ -128,9 +131,18 @@ const Gpu* find_gpu(const Devices& devices, const Device& device) {
   return found == devices.gpus.end() ? nullptr : &*found;
 }
 
+std::optional<unsigned> gpu_index(const std::string& name) {
+  unsigned index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool is_whole = error == std::errc() && end == name.data() + name.size();
+  return is_whole && index != no_gpu_index ? std::optional(index) : std::nullopt;
+}
+
 const Gpu* find_gpu(const Devices& devices, const std::string& name) {
   if (const auto device = device_from_string(name)) return find_gpu(devices, *device);
-  const auto found = std::ranges::find_if(devices.gpus, [&](const Gpu& g) { return std::to_string(g.index) == name; });
+  const auto index = gpu_index(name);
+  if (!index) return nullptr;
+  const auto found = std::ranges::find(devices.gpus, *index, &Gpu::index);
   return found == devices.gpus.end() ? nullptr : &*found;
 }
 
@@ -143,6 +155,7 @@ const GpuPair* find_pair(const Devices& devices, const Device& from, const Devic
 std::string list_gpus(const Devices& devices) {
   std::string text;
   for (const Gpu& gpu : devices.gpus) {
+    if (gpu.awaited) continue;
     text += fmt::format("{}{} ({}, {})", text.empty() ? "" : ", ", gpu.index, gpu.name, to_string(gpu.device));
   }
   return text;
@@ -160,6 +173,10 @@ std::optional<double> read_rate(const Devices& devices, const Device& from, cons
   const auto rates = pair->rates.find(kind);
   if (rates == pair->rates.end()) return std::nullopt;
   return kind == MemoryKind::host ? rates->second.copied : rates->second.in_place;
+}
+
+std::string excluded_sharing(const Gpu& gpu, MemoryKind kind) {
+  return gpu.integrated && kind == MemoryKind::cuda_legacy ? "an integrated GPU shares no memory by legacy IPC" : "";
 }
 
 MemoryKind best_sharing(const Devices& devices, const Device& from, const Device& to) {

@@ -77,6 +77,7 @@ std::string describe(const Gpu& gpu) {
                       to_cpu_list(gpu.cpus));
   text += fmt::format("  {} copy engines, unified addressing: {}\n", gpu.copy_engines,
                       gpu.unified_addressing ? "yes" : "no");
+  if (gpu.integrated) text += "  integrated: its memory is this machine's\n";
   if (!gpu.problem.empty()) text += fmt::format("  cannot be used now: {}\n", gpu.problem);
   for (const HardwareDecoder& decoder : gpu.decoders) {
     const std::string size = fmt::format("up to {}x{}", decoder.max_width, decoder.max_height);

@@ -38,14 +38,24 @@ CostKey key_of(const Gpu& gpu) { return gpu_key(to_string(gpu.device), gpu.name)
 MachineCosts machine_costs(const CostCache& cache, const Devices& devices, const CostKey& cpu) {
   MachineCosts all;
   all.cpu = costs_or_estimate(cache, cpu, estimated_cpu_costs, all);
-  for (const Gpu& gpu : devices.gpus)
-    all.gpus.push_back(costs_or_estimate(cache, key_of(gpu), estimated_gpu_costs, all));
+  for (const Gpu& gpu : devices.gpus) {
+    all.gpus.push_back(gpu.awaited ? estimated_gpu_costs(key_of(gpu))
+                                   : costs_or_estimate(cache, key_of(gpu), estimated_gpu_costs, all));
+  }
   return all;
 }
 
-MachineCosts load_machine_costs(const Devices& devices) {
+CostCache load_costs() {
   const auto file = costs_file();
-  return machine_costs(file ? read_costs(*file) : CostCache(), devices);
+  return file ? read_costs(*file) : CostCache();
+}
+
+MachineCosts load_machine_costs(const Devices& devices) { return machine_costs(load_costs(), devices); }
+
+void add_costs(MachineCosts& costs, const CostCache& cache, const Gpu& gpu) {
+  const CostKey key = key_of(gpu);
+  std::erase_if(costs.gpus, [&](const DeviceCosts& known) { return known.key == key; });
+  costs.gpus.push_back(costs_or_estimate(cache, key, estimated_gpu_costs, costs));
 }
 
 }  // namespace campipe

@@ -12,7 +12,7 @@ namespace campipe {
 
 struct MachineCosts {
   DeviceCosts cpu;
-  std::vector<DeviceCosts> gpus;     // in the order of Devices::gpus
+  std::vector<DeviceCosts> gpus;     // in the order of Devices::gpus, and behind them those that came later
   std::vector<std::string> reasons;  // why what is estimated is not measured; each once
   // By camera, while it runs: so many times what is predicted of encoding does its own take (EncodeCosts).
   std::map<std::string, double, std::less<>> encode_factors = {};
@@ -22,8 +22,11 @@ struct MachineCosts {
 };
 
 MachineCosts machine_costs(const CostCache& cache, const Devices& devices, const CostKey& cpu = cpu_key());
-// Of the cache file of this account. Never throws.
+// The cache file of this account. Neither throws.
+CostCache load_costs();
 MachineCosts load_machine_costs(const Devices& devices);
+// Adds the costs of a GPU that came after machine_costs().
+void add_costs(MachineCosts& costs, const CostCache& cache, const Gpu& gpu);
 
 CostKey key_of(const Gpu& gpu);
 

@@ -73,7 +73,8 @@ std::vector<NodeAmounts> camera_ways(const LoadedConfig& loaded, const Machine& 
   if (!camera.enabled) return {};
   std::vector<NodeAmounts> ways;
   const auto add_way = [&](const Machine& on, const MachineCosts& with) {
-    if (!check_gpus(loaded, on).empty()) return;  // it names a device that is not there
+    const GpuFindings found = check_gpus(loaded, on);
+    if (!found.mistakes.empty() || !found.conditions.empty()) return;  // it names a device that is not there
     try {
       NodeAmounts way = amounts_of(loaded.rig.cameras, on, with, streams);
       if (ways.empty() || ways.front() != way) ways.push_back(std::move(way));

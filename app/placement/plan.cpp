@@ -67,7 +67,8 @@ RingMemory memory_between(const CameraConfig& camera, const Device& from, const 
                           const Devices& devices) {
   if (!on_gpu(from)) return {};
   if (!on_gpu(to)) return {MemoryKind::host, ReadySignal::immediate, from};
-  return {camera.ipc_memory.value_or(best_sharing(devices, from, to)), ready, from};
+  const bool is_good = camera.ipc_memory && sharing_problem(devices, from, to, *camera.ipc_memory).empty();
+  return {is_good ? *camera.ipc_memory : best_sharing(devices, from, to), ready, from};
 }
 
 std::vector<unsigned> near_cpus(const Device& gpu, const Machine& machine) {
@@ -111,10 +112,9 @@ Placement place_source(const CameraConfig& camera, bool shown, const std::vector
       memory_between(camera, placement.decode_gpu, gpu, camera.ready_signal.value_or(ReadySignal::ipc_event), devices);
   placement.memory = memory.kind;
   placement.ready = memory.ready;
-  const bool chosen = !camera.ipc_memory && placement.memory != MemoryKind::host;
   for (const Device& other : gpus) {
     if (!on_gpu(other)) return with_host_memory(placement);  // such as a tile on another node
-    if (chosen && !sharing_problem(devices, placement.decode_gpu, other, placement.memory).empty())
+    if (!sharing_problem(devices, placement.decode_gpu, other, placement.memory).empty())
       placement.memory = MemoryKind::host;  // one ring for all of them
   }
   return placement;
@@ -377,7 +377,7 @@ PlanError::PlanError(std::vector<PlanMistake> all, const RigConfig& rig)
 RigPlan plan(const RigConfig& rig, const Machine& machine) { return plan(rig, machine, {}); }
 
 RigPlan plan(const RigConfig& rig, const Machine& machine, std::span<const CameraWeight> weights) {
-  if (!any_gone(machine.devices)) return plan_on_these(rig, machine, weights);
+  if (machine.devices.gpus.empty()) return plan_on_these(rig, machine, weights);
   return plan_on_these(with_stand_ins(rig, machine.devices), machine, weights);
 }
 

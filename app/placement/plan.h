@@ -93,7 +93,8 @@ struct RigPlan {
 // round the CPU's workers in the file's order. Cores: a GPU's worker gets those near its GPU, shared with the other
 // GPUs in use that have the same near ones; CPU workers get each its share of all cores. Where there are more workers
 // than cores to share, none of them is pinned. What would be on a GPU that is gone (Gpu::gone) is on those that are
-// here (app/placement/stand_ins.h). Throws Error for a GPU, or a worker, that is not there.
+// here (app/placement/stand_ins.h). Throws Error for a worker that cannot be there, and for a GPU that is not there and
+// that nobody awaits (app/placement/missing_gpus.h).
 RigPlan plan(const RigConfig& rig, const Machine& machine);
 
 // What a camera's `placement` asks for, and cannot have.
@@ -112,9 +113,14 @@ struct PlanError : Error {
 bool may_use_gpus(const RigConfig& rig);
 // Some key can be checked only when they are known.
 bool names_gpus(const LoadedConfig& loaded);
-// What the configuration asks of this machine's GPUs and they do not have, and of other nodes where there is no
-// cluster, in the order of the file. Empty: plan() does not throw.
-std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& machine);
+// Of devices, each in the order of the file.
+struct GpuFindings {
+  std::vector<ConfigError> mistakes;  // whatever the machine: such as places on other nodes where there is no cluster
+  // What the configuration asks of this machine's GPUs and they do not have, now: the cameras run on what there is.
+  std::vector<ConfigError> conditions;
+};
+// No mistakes: plan() does not throw once the machine has what add_missing_gpus() adds.
+GpuFindings check_gpus(const LoadedConfig& loaded, const Machine& machine);
 
 // "0" for a GPU, by its index; "cpu".
 std::string gpu_name(const Devices& devices, const Device& device);

@@ -9,7 +9,9 @@
 #include "app/config/config.h"
 #include "app/config/memory_names.h"
 #include "app/config/remote_place.h"
+#include "app/placement/missing_gpus.h"
 #include "app/placement/plan.h"
+#include "app/placement/stand_ins.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "stages/encoders/encoder.h"
@@ -35,8 +37,8 @@ bool stages_name_gpus(const CameraConfig& camera) {
   return std::ranges::any_of(names, [](const auto& name) { return names_one(name.first); });
 }
 
-// A mistake in `defaults` is every camera's, and reported once.
-class Mistakes {
+// What is in `defaults` is every camera's, and reported once.
+class Findings {
  public:
   void add(const ConfigPlace& place, const std::string& message) {
     if (told_.insert({place.document, place.line, place.column}).second) {
@@ -54,48 +56,99 @@ class Mistakes {
   std::vector<ConfigError> errors_;
 };
 
-void check_named(const std::string& gpu, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
-  if (!names_one(gpu) || find_gpu(devices, gpu) != nullptr) return;
-  const std::string there = devices.gpus.empty() ? "there is no GPU here (" + devices.problem + ")"
-                                                 : "expected one of this machine's GPUs: " + list_gpus(devices);
-  mistakes.add(place, there + ", got " + place.shown);
-}
-
-void check_memory(const CameraPlan& plan, const ConfigPlace& place, const Devices& devices, Mistakes& mistakes) {
-  const Placement& placement = plan.placement;
-  if (place.line == 0 || !on_gpu(placement.decode_gpu) || !on_gpu(placement.gpu)) return;
-  for (std::size_t n = 0; n < std::max<std::size_t>(plan.tiles, 1); ++n) {
-    const Device& reader = plan.nodes[n].gpu;
-    const std::string problem = sharing_problem(devices, placement.decode_gpu, reader, placement.memory);
-    if (problem.empty()) continue;
-    mistakes.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(placement.memory),
-                                    gpu_name(devices, placement.decode_gpu), gpu_name(devices, reader), problem));
+class GpuChecks {
+ public:
+  GpuChecks(const LoadedConfig& loaded, const Machine& machine) : loaded_(loaded), machine_(machine) {
+    add_missing_gpus(machine_.devices, loaded.rig);
   }
-}
 
-void check_encoder(const EncoderConfig& encode, const Device& device, const ConfigPlace& place, const Devices& devices,
-                   Mistakes& mistakes) {
-  const std::string& name = encode.encoder;
-  if (!is_gpu_encoder(name)) return;
-  const Gpu* gpu = find_gpu(devices, device);
-  if (gpu == nullptr) {
-    const std::string why = devices.problem.empty() ? "" : " (GPUs: " + devices.problem + ")";
-    return mistakes.add(place, name + " needs a GPU, and this camera is on the CPU" + why);
+  GpuFindings run() {
+    const auto& cameras = loaded_.rig.cameras;
+    for (std::size_t c = 0; c < cameras.size(); ++c) check_names(cameras[c], loaded_.gpu_places[c]);
+    if (!mistakes_.none()) return take();
+    try {
+      const RigPlan planned = plan(loaded_.rig, machine_);
+      for (std::size_t c = 0; c < cameras.size(); ++c) check(cameras[c], planned.cameras[c], loaded_.gpu_places[c]);
+    } catch (const PlanError& error) {
+      for (const PlanMistake& mistake : error.mistakes) add(mistake);
+    } catch (const Error& error) {
+      mistakes_.add({}, error.what());
+    }
+    return take();
   }
-  const auto encoder = std::ranges::find(gpu->encoders, name, &HardwareEncoder::name);
-  const bool known = encoder != gpu->encoders.end();
-  if (known && encoder->problem.empty()) return;
-  mistakes.add(place, fmt::format("{} does not work on GPU {}: {}", name, gpu->index,
-                                  known ? encoder->problem : "FFmpeg here does not have it"));
-}
 
-void check_encoders(const CameraConfig& camera, const CameraPlan& plan, const GpuPlaces& places, const Devices& devices,
-                    Mistakes& mistakes) {
-  check_encoder(camera.encode, plan.nodes.back().gpu, places.encoder, devices, mistakes);
-  for (std::size_t o = 0; o < camera.outputs.size(); ++o) {
-    check_encoder(camera.outputs[o].encode, plan.nodes.front().gpu, places.output_encoders[o], devices, mistakes);
+ private:
+  GpuFindings take() { return {mistakes_.take(), conditions_.take()}; }
+
+  void check_names(const CameraConfig& camera, const GpuPlaces& places) {
+    check_named(camera.gpu, places.gpu);
+    check_named(camera.decode_gpu, places.decode_gpu);
+    for (const auto& [name, place] : stage_names(camera, places)) {
+      check_named(name, place);
+      if (!loaded_.rig.cluster && remote_place(name)) mistakes_.add(place, needs_cluster(name));
+    }
   }
-}
+
+  void check_named(const std::string& name, const ConfigPlace& place) {
+    const Gpu* const gpu = names_one(name) ? find_gpu(machine_.devices, name) : nullptr;
+    if (gpu != nullptr && gpu->awaited) conditions_.add(place, gpu->gone + ", got " + place.shown);
+  }
+
+  // What was said of a GPU that is not here does not count meanwhile.
+  void check(const CameraConfig& camera, const CameraPlan& plan, const GpuPlaces& places) {
+    const auto is_missed = [&](const std::string& name) { return !find_gpu(machine_.devices, name)->gone.empty(); };
+    if (std::ranges::any_of(named_gpus(camera), is_missed)) return;
+    check_memory(camera, plan, places.ipc_memory);
+    check_encoder(camera, camera.encode, plan.nodes.back().gpu, places.encoder);
+    for (std::size_t o = 0; o < camera.outputs.size(); ++o)
+      check_encoder(camera, camera.outputs[o].encode, plan.nodes.front().gpu, places.output_encoders[o]);
+  }
+
+  void check_memory(const CameraConfig& camera, const CameraPlan& plan, const ConfigPlace& place) {
+    const Placement& placement = plan.placement;
+    if (!camera.ipc_memory || !on_gpu(placement.decode_gpu) || !on_gpu(placement.gpu)) return;
+    for (std::size_t n = 0; n < std::max<std::size_t>(plan.tiles, 1); ++n) {
+      const Device& reader = plan.nodes[n].gpu;
+      const std::string problem = sharing_problem(machine_.devices, placement.decode_gpu, reader, *camera.ipc_memory);
+      if (problem.empty()) continue;
+      conditions_.add(place, fmt::format("{} does not work from GPU {} to GPU {}: {}", choice_name(*camera.ipc_memory),
+                                         gpu_name(machine_.devices, placement.decode_gpu),
+                                         gpu_name(machine_.devices, reader), problem));
+    }
+  }
+
+  // On the CPU it is a mistake where the file says so, or where GPUs are here and the plan takes none of them.
+  void check_encoder(const CameraConfig& camera, const EncoderConfig& encode, const Device& device,
+                     const ConfigPlace& place) {
+    const std::string& name = encode.encoder;
+    if (!is_gpu_encoder(name)) return;
+    const Gpu* gpu = find_gpu(machine_.devices, device);
+    if (gpu == nullptr) {
+      const bool has_any = std::ranges::any_of(machine_.devices.gpus, can_be_used);
+      const std::string& problem = machine_.devices.problem;
+      const std::string why = problem.empty() ? "" : " (GPUs: " + problem + ")";
+      const bool by_file = has_any || camera.gpu == "cpu";
+      return (by_file ? mistakes_ : conditions_).add(place, name + " needs a GPU, and this camera is on the CPU" + why);
+    }
+    const auto encoder = std::ranges::find(gpu->encoders, name, &HardwareEncoder::name);
+    const bool known = encoder != gpu->encoders.end();
+    if (known && encoder->problem.empty()) return;
+    conditions_.add(place, fmt::format("{} does not work on GPU {}: {}", name, gpu->index,
+                                       known ? encoder->problem : "FFmpeg here does not have it"));
+  }
+
+  void add(const PlanMistake& mistake) {
+    const GpuPlaces& places = loaded_.gpu_places[mistake.camera];
+    const auto names = stage_names(loaded_.rig.cameras[mistake.camera], places);
+    const auto named = std::ranges::find(names, mistake.named, &std::pair<std::string, ConfigPlace>::first);
+    mistakes_.add(named != names.end() ? named->second : places.stage_tiles, mistake.message);
+  }
+
+  const LoadedConfig& loaded_;
+  Machine machine_;  // with GPUs that it has not
+  Findings mistakes_;
+  Findings conditions_;
+};
 
 bool names_gpu_encoder(const CameraConfig& camera) {
   return is_gpu_encoder(camera.encode.encoder) ||
@@ -116,40 +169,11 @@ bool names_gpus(const LoadedConfig& loaded) {
   });
 }
 
-std::vector<ConfigError> check_gpus(const LoadedConfig& loaded, const Machine& machine) {
-  Mistakes mistakes;
-  const auto& cameras = loaded.rig.cameras;
-  for (std::size_t c = 0; c < cameras.size(); ++c) {
-    check_named(cameras[c].gpu, loaded.gpu_places[c].gpu, machine.devices, mistakes);
-    check_named(cameras[c].decode_gpu, loaded.gpu_places[c].decode_gpu, machine.devices, mistakes);
-    for (const auto& [name, place] : stage_names(cameras[c], loaded.gpu_places[c])) {
-      check_named(name, place, machine.devices, mistakes);
-      if (!loaded.rig.cluster && remote_place(name)) mistakes.add(place, needs_cluster(name));
-    }
-  }
-  if (!mistakes.none()) return mistakes.take();
-  try {
-    const RigPlan planned = plan(loaded.rig, machine);
-    for (std::size_t c = 0; c < cameras.size(); ++c) {
-      check_memory(planned.cameras[c], loaded.gpu_places[c].ipc_memory, machine.devices, mistakes);
-      check_encoders(cameras[c], planned.cameras[c], loaded.gpu_places[c], machine.devices, mistakes);
-    }
-  } catch (const PlanError& error) {
-    for (const PlanMistake& mistake : error.mistakes) {
-      const auto names = stage_names(cameras[mistake.camera], loaded.gpu_places[mistake.camera]);
-      const auto named = std::ranges::find(names, mistake.named, &std::pair<std::string, ConfigPlace>::first);
-      mistakes.add(named != names.end() ? named->second : loaded.gpu_places[mistake.camera].stage_tiles,
-                   mistake.message);
-    }
-  } catch (const Error& error) {
-    mistakes.add({}, error.what());
-  }
-  return mistakes.take();
-}
+GpuFindings check_gpus(const LoadedConfig& loaded, const Machine& machine) { return GpuChecks(loaded, machine).run(); }
 
 std::string gpu_name(const Devices& devices, const Device& device) {
   const Gpu* gpu = find_gpu(devices, device);
-  return gpu != nullptr ? std::to_string(gpu->index) : to_string(device);
+  return gpu != nullptr && gpu->index != no_gpu_index ? std::to_string(gpu->index) : to_string(device);
 }
 
 std::string describe_sharing(const Devices& devices, const Device& from, const Device& to) {

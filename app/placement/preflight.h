@@ -19,6 +19,7 @@ struct GpuFiles {
   std::vector<std::string> devices;      // "/dev/nvidia0", of GPUs
   std::vector<std::string> missing;      // of the files that a process needs besides
   std::vector<std::string> not_allowed;  // files that this account may not use
+  friend bool operator==(const GpuFiles&, const GpuFiles&) = default;
 };
 // `root`: as in read_machine_limits().
 GpuFiles find_gpu_files(const std::filesystem::path& root = "/");

@@ -1,7 +1,9 @@
 #include "app/placement/stand_ins.h"
-#include "app/config/rig_config.h"
 
 #include <algorithm>
+
+#include "app/config/remote_place.h"
+#include "app/config/rig_config.h"
 
 namespace campipe {
 namespace {
@@ -28,6 +30,20 @@ void forget_hardware(EncoderConfig& encode) {
   encode.options.clear();  // likewise
 }
 
+// It works on a GPU that frames for it may come to: on `place`, or on any where that is no GPU of this machine.
+bool may_work(const std::string& encoder, const std::string& place, const Devices& devices) {
+  const Gpu* const named = find_gpu(devices, place);
+  return std::ranges::any_of(devices.gpus, [&](const Gpu& gpu) {
+    if (named != nullptr ? &gpu != named : !can_be_used(gpu)) return false;
+    const auto found = std::ranges::find(gpu.encoders, encoder, &HardwareEncoder::name);
+    return found != gpu.encoders.end() && found->problem.empty();
+  });
+}
+
+void forget_unless_it_works(EncoderConfig& encode, const std::string& place, const Devices& devices) {
+  if (is_gpu_encoder(encode.encoder) && !may_work(encode.encoder, place, devices)) forget_hardware(encode);
+}
+
 // All names of devices that the configuration has.
 template <typename Camera, typename Visit>
 void visit_names(Camera& camera, const Visit& visit) {
@@ -42,11 +58,15 @@ void visit_names(Camera& camera, const Visit& visit) {
 
 }  // namespace
 
-bool can_be_used(const Gpu& gpu) { return gpu.problem.empty() && gpu.gone.empty(); }
-
-bool any_gone(const Devices& devices) {
-  return std::ranges::any_of(devices.gpus, [](const Gpu& gpu) { return !gpu.gone.empty(); });
+std::vector<std::string> named_gpus(const CameraConfig& camera) {
+  std::vector<std::string> all;
+  visit_names(camera, [&](const std::string& name) {
+    if (name != "auto" && !name.starts_with("cpu") && !remote_place(name)) all.push_back(name);
+  });
+  return all;
 }
+
+bool can_be_used(const Gpu& gpu) { return gpu.problem.empty() && gpu.gone.empty(); }
 
 bool is_gone(const Devices& devices, const Device& device) {
   const Gpu* const gpu = find_gpu(devices, device);
@@ -65,7 +85,7 @@ bool names(const CameraConfig& camera, const Device& gpu, const Devices& devices
 
 CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, const std::string& instead) {
   CameraConfig result = camera;
-  if (!any_gone(devices)) return result;
+  if (devices.gpus.empty()) return result;
   const bool none_left = std::ranges::none_of(devices.gpus, can_be_used);
   bool changed = false;
   visit_names(camera, [&](const std::string& name) { changed = changed || is_gone(name, devices); });
@@ -93,12 +113,15 @@ CameraConfig with_stand_ins(const CameraConfig& camera, const Devices& devices, 
   if (changed || none_left) {
     forget_hardware(result.encode);
     for (OutputConfig& output : result.outputs) forget_hardware(output.encode);
+  } else {
+    const bool is_staged = result.placement && result.placement->encode != "auto";
+    forget_unless_it_works(result.encode, is_staged ? result.placement->encode : result.gpu, devices);
+    for (OutputConfig& output : result.outputs) forget_unless_it_works(output.encode, result.gpu, devices);
   }
   return result;
 }
 
 RigConfig with_stand_ins(RigConfig rig, const Devices& devices) {
-  if (!any_gone(devices)) return rig;
   for (CameraConfig& camera : rig.cameras) camera = with_stand_ins(camera, devices);
   return rig;
 }

@@ -11,6 +11,7 @@
 #include "app/control/child.h"
 #include "app/placement/cpu_list.h"
 #include "app/placement/plan.h"
+#include "app/probe/finding.h"
 #include "app/probe/gpu_probe.h"
 #include "app/probe/probe_messages.h"
 #include "core/cuda.h"
@@ -61,6 +62,7 @@ Gpu look_at(int index, const GpuLinks& links) {
   gpu.memory_mib = properties.totalGlobalMem >> 20;
   gpu.copy_engines = properties.asyncEngineCount;
   gpu.unified_addressing = properties.unifiedAddressing != 0;
+  gpu.integrated = properties.integrated != 0;
   const NearPlace place = near_place(gpu.pci);
   gpu.numa_node = place.numa_node;
   gpu.cpus = usable(place.cpus);
@@ -81,6 +83,7 @@ void look(Channel& channel) {
   const GpuLinks links;
   Devices usable_ones;
   for (int index = 0; index < count; ++index) {
+    if (!is_found(gpu_at(index))) continue;
     Devices part;
     part.gpus.push_back(look_at(index, links));
     if (part.gpus.back().problem.empty()) usable_ones.gpus.push_back(part.gpus.back());

@@ -199,12 +199,12 @@ bool have_peer_access(const Device& from, const Device& to) {
 }
 
 // One kind from one GPU to all: the memory is made and filled once.
-void try_kind(MemoryKind kind, const Device& from, std::vector<GpuPair>& pairs, Helper& helper) {
+void try_kind(MemoryKind kind, const Gpu& from, std::vector<GpuPair>& pairs, Helper& helper) {
   const std::uint32_t seed = static_cast<std::uint32_t>(kind) + 1;
   Shared shared;
-  std::string problem;
+  std::string problem = excluded_sharing(from, kind);
   try {
-    shared = fill(kind, from, pattern(seed));
+    if (problem.empty()) shared = fill(kind, from.device, pattern(seed));
   } catch (const GpuError& error) {
     if (error.kind == GpuError::Kind::broken) throw;
     problem = error.what();
@@ -228,7 +228,7 @@ void try_sharing(const std::vector<Gpu>& gpus, const std::function<std::string(c
     }
     for (const auto& kind : choices<MemoryKind>) {
       spdlog::info("sharing memory from GPU {} as {}", from.index, kind.name);
-      try_kind(kind.value, from.device, pairs, helper);
+      try_kind(kind.value, from, pairs, helper);
     }
     for (const GpuPair& pair : pairs) found(pair);
   }

@@ -12,7 +12,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto longest_check = std::chrono::seconds(30);
+constexpr auto longest_link_check = std::chrono::seconds(30);
 constexpr int longest_wait = 1000;  // ms
 
 using FromLinkCheck = MessageList<messages::LinksFound>;
@@ -21,7 +21,7 @@ messages::LinksFound without_ucx(std::string why) { return {"", std::move(why), 
 
 }  // namespace
 
-LinkCheck::LinkCheck(int log_fd) : process_({check_links_role}, log_fd), deadline_(Clock::now() + longest_check) {}
+LinkCheck::LinkCheck(int log_fd) : process_({check_links_role}, log_fd), deadline_(Clock::now() + longest_link_check) {}
 
 LinkCheck::~LinkCheck() {
   if (!exit_ && !process_.reap()) process_.leave_behind();
@@ -33,7 +33,7 @@ std::optional<messages::LinksFound> LinkCheck::look() {
   if (found_) return found_;
   if (exit_) return without_ucx(fmt::format("a process that loaded UCX failed ({})", describe(*exit_)));
   if (Clock::now() < deadline_) return std::nullopt;
-  return without_ucx(fmt::format("a process that loaded UCX was not done within {} s", longest_check.count()));
+  return without_ucx(fmt::format("a process that loaded UCX was not done within {} s", longest_link_check.count()));
 }
 
 void LinkCheck::wait() const {

@@ -13,7 +13,6 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the thread beats again
 // Of what is in the rings when the process has to leave: where more and more keeps coming, the file would not be
 // closed.
 constexpr auto last_packets = std::chrono::milliseconds(200);
@@ -30,13 +29,14 @@ PushPermit permit_of(OutputId output, const ResolvedOutput& config, const RigPag
 }  // namespace
 
 CameraPublisher::CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
-                                 std::shared_ptr<LiveStream> live, bool records, const RunStart& start)
+                                 std::shared_ptr<Housekeeping> house, std::shared_ptr<LiveStream> live, bool records,
+                                 const RunStart& start)
     : config_(std::move(config)),
       block_(page.publish(output)),
       push_permit_(permit_of(output, config_, page)),
       events_(events),
       audio_(events.on_audio_ring_done),
-      recording_(config_, block_.record, audio_, recording_events(events), records, start),
+      recording_(config_, block_.record, audio_, recording_events(events), records, std::move(house), start),
       live_(std::move(live)) {
   audio_.on_broken([this] {
     spdlog::error("{}: an audio ring is damaged; it is abandoned", config_.name);
@@ -67,7 +67,7 @@ std::optional<CameraPublisher::Ring> CameraPublisher::next_ring() {
   while (!ring && !rings_.is_over()) {
     scope_->beat();
     recording_.tick();
-    ring = rings_.next(slice);
+    ring = rings_.next(beat_slice);
   }
   return ring;
 }
@@ -80,7 +80,7 @@ void CameraPublisher::drain(const Ring& ring) {
     recording_.tick();
     PacketView packet;
     std::uint64_t number = 0;
-    const auto next = reader.next(packet, number, Clock::now() + slice);
+    const auto next = reader.next(packet, number, Clock::now() + beat_slice);
     if (next == PacketRingReader::Next::packet && !is_too_late()) {
       bytes_.assign(packet.data.begin(), packet.data.end());  // these do not change while they are parsed
       packet.data = bytes_;

@@ -51,10 +51,11 @@ class CameraPublisher {
   };
 
   // `live` takes every packet for viewers; null: there can be none. `records`: begin with a recording, if there is one.
-  // `start`: see Recording. Of a node of a cluster, which `config` names, it pushes as long as the rig page says, and
-  // set_fence() says at once how its files are named.
+  // `house` and `start`: see Recording. Of a node of a cluster, which `config` names, it pushes as long as the rig page
+  // says, and set_fence() says at once how its files are named.
   CameraPublisher(OutputId output, ResolvedOutput config, const RigPage& page, const Events& events,
-                  std::shared_ptr<LiveStream> live = nullptr, bool records = true, const RunStart& start = {});
+                  std::shared_ptr<Housekeeping> house, std::shared_ptr<LiveStream> live = nullptr, bool records = true,
+                  const RunStart& start = {});
   ~CameraPublisher();
 
   // Main thread.

@@ -11,7 +11,6 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
 constexpr auto disk_patience = std::chrono::seconds(20);  // beside what any thread may be silent
 // What the disk has not taken by then may be lost in a power cut. Users are promised that a rig ends within 5 s.
 constexpr auto rest_patience = std::chrono::milliseconds(2500);
@@ -23,11 +22,13 @@ ThreadWait disk_wait() { return ThreadWait(WaitsFor::disk, Clock::now() + disk_p
 }  // namespace
 
 CameraRecording::CameraRecording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio,
-                                 Recording::Events events, bool on, const RunStart& run)
+                                 Recording::Events events, bool on, std::shared_ptr<Housekeeping> house,
+                                 const RunStart& run)
     : config_(config),
       state_(state),
       audio_(audio),
       events_(std::move(events)),
+      house_(std::move(house)),
       run_(run),
       write_range_(config.name, "write"),
       on_(on) {}
@@ -54,7 +55,7 @@ void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
   }
   if (state_.failed.load() != 0) return;  // given up
   const ThreadWait wait = disk_wait();
-  recording_.emplace(config_, state_, audio_, events_, run_);
+  recording_.emplace(config_, state_, audio_, events_, house_, run_);
   follow_fence();
 }
 
@@ -106,7 +107,7 @@ void CameraRecording::wait_for_disk(ThreadScope& scope) {
   const auto end = Clock::now() + rest_patience;
   while (!recording_->at_rest() && Clock::now() < end) {
     scope.beat();
-    std::this_thread::sleep_for(slice);
+    std::this_thread::sleep_for(beat_slice);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,9 +21,10 @@ struct RecordState;
 
 class CameraRecording {
  public:
-  // `config`, `state` and `audio` outlive it. `on`: begin with a recording, if `config` has one. `run`: see Recording.
+  // `config`, `state` and `audio` outlive it. `on`: begin with a recording, if `config` has one. `house` and `run`: see
+  // Recording.
   CameraRecording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Recording::Events events, bool on,
-                  const RunStart& run);
+                  std::shared_ptr<Housekeeping> house, const RunStart& run);
 
   // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
   void set_on(bool on) { on_ = on; }
@@ -52,6 +54,7 @@ class CameraRecording {
   RecordState& state_;
   AudioFeed& audio_;
   const Recording::Events events_;
+  const std::shared_ptr<Housekeeping> house_;
   const RunStart run_;
   const ProfileName write_range_;
   std::atomic<bool> on_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/config/paths.h"
 #include "core/failpoint.h"
 #include "core/files_below.h"
 #include "core/log.h"
@@ -38,15 +39,17 @@ class Writer {
 
 }  // namespace
 
-EventsFile::EventsFile(std::string path)
-    : queue_({.texts = most_events},
-             [writer = Writer(std::move(path))](const std::string& line, std::size_t left_out) mutable {
+EventsFile::EventsFile(const std::string& path, std::string node)
+    : node_(std::move(node)),
+      queue_({.texts = most_events},
+             [writer = Writer(with_node(path, node_))](const std::string& line, std::size_t left_out) mutable {
                writer.write(line, left_out);
              }) {}
 
 EventsFile::~EventsFile() { queue_.finish(Clock::now() + last_wait); }
 
-void EventsFile::append(const nlohmann::json& event) {
+void EventsFile::append(nlohmann::json event) {
+  if (!node_.empty()) event["node"] = node_;
   queue_.put(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

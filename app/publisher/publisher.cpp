@@ -26,6 +26,7 @@
 #include "app/publisher/camera_publisher.h"
 #include "app/publisher/clock_jumps.h"
 #include "app/publisher/events_file.h"
+#include "app/publisher/recording/housekeeping.h"
 #include "app/publisher/server/servers.h"
 #include "core/clock_reading.h"
 #include "core/error.h"
@@ -90,7 +91,10 @@ class Publisher {
   void on(messages::ShareLinks& shared) { servers_.share_links(std::move(shared)); }
   void on(const messages::Answer& answer) { servers_.on_answer(answer); }
   void on(const messages::ChangeServer& change) { servers_.update(change.server); }
-  void on(const messages::DisabledCamera& disabled) { servers_.add_disabled(disabled.config); }
+  void on(const messages::DisabledCamera& disabled) {
+    house_->keep(disabled.config);
+    servers_.add_disabled(disabled.config);
+  }
 
   void on(const messages::PacketRing& offer, std::vector<UniqueFd>& fds) {
     const bool of_worker = offer.stream.encoder != "copy";
@@ -148,7 +152,7 @@ class Publisher {
     events.on_push_state = [this, output](const std::string& url, PushState state, const std::string& reason) {
       child_.send(messages::PushChanged{output, url, name_of(state), reason});
     };
-    if (asked.events && !events_file_) events_file_.emplace(*asked.events);
+    if (asked.events && !events_file_) events_file_.emplace(*asked.events, config.node);
     events.on_motion = [this, config, output](const Recording::Motion& motion) {
       if (motion.begins) child_.page().publish(output).counters.add(Counter::motions);
       report_motion(config, motion);
@@ -158,8 +162,9 @@ class Publisher {
       ++done_;
       child_.wake();
     };
+    house_->keep(config);
     auto live = servers_.add(output, config);
-    outputs_[output] = std::make_unique<CameraPublisher>(output, config, child_.page(), events, std::move(live),
+    outputs_[output] = std::make_unique<CameraPublisher>(output, config, child_.page(), events, house_, std::move(live),
                                                          asked.recording, run_);
     if (!asked.fence.empty()) outputs_[output]->set_fence(asked.fence);
   }
@@ -198,6 +203,7 @@ class Publisher {
 
   bool tick() {
     follow_clock();
+    house_->tick();
     servers_.tick();
     for (const messages::PeerLinks& links : servers_.take_peer_links()) child_.send(links);
     const bool all_done = done_ == outputs_.size();
@@ -220,6 +226,7 @@ class Publisher {
                    [this](const messages::Request& request) {
                      std::visit([this](const auto& asked) { child_.send(asked); }, request);
                    }};
+  const std::shared_ptr<Housekeeping> house_ = std::make_shared<Housekeeping>();
   std::map<OutputId, std::unique_ptr<CameraPublisher>> outputs_;
   bool started_ = false;
   bool over_ = false;  // no further camera will come

@@ -7,7 +7,6 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the next heartbeat
 constexpr auto drain_deadline = std::chrono::nanoseconds(std::chrono::seconds(2));
 
 }  // namespace
@@ -50,7 +49,7 @@ bool StopSignal::beat_or_give_up() {
 
 void StopSignal::sleep_until(Deadline due) {
   std::unique_lock lock(mutex_);
-  while (!beat_or_stop() && Clock::now() < due) changed_.wait_until(lock, std::min(due, Clock::now() + slice));
+  while (!beat_or_stop() && Clock::now() < due) changed_.wait_until(lock, std::min(due, Clock::now() + beat_slice));
 }
 
 }  // namespace campipe

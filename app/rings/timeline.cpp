@@ -3,11 +3,7 @@
 #include <algorithm>
 
 namespace campipe {
-namespace {
-
-constexpr std::int64_t smallest_step = 1'000'000;  // between frames whose times do not grow
-
-}  // namespace
+namespace {}  // namespace
 
 std::int64_t Timeline::end() const { return last_ + std::max(last_duration_, smallest_step); }
 

@@ -19,6 +19,9 @@
 
 namespace campipe {
 
+// ns, between frames or packets whose times do not grow.
+inline constexpr std::int64_t smallest_step = 1'000'000;
+
 class Timeline {
  public:
   struct Time {

@@ -8,6 +8,7 @@
 #include "core/extradata.h"
 #include "core/log.h"
 #include "core/nal_units.h"
+#include "core/reorder_depth.h"
 #include "core/start_codes.h"
 #include "stages/decoders/clean_start.h"
 #include "stages/decoders/trial.h"
@@ -90,6 +91,8 @@ void FollowedStream::follow_source() {
   sent_.reset();
   newest_.reset();
   known_.reset();
+  decoders_.reset();
+  decoders_differ_ = sets_came_alone_ = false;
   if (ParameterSets::has(codec_id_)) known_.emplace(codec_id_, extradata_of(*source_codec_));
 }
 
@@ -132,11 +135,16 @@ FollowedStream::Change FollowedStream::take(const AVPacket& packet, Clock::time_
   const bool breaks = known_ && is_broken(awaits_key_frame_ ? *source_codec_ : *codec_, packet);
   if (breaks) fault_ = Fault::broken;
   const bool is_damaged = breaks || (packet.flags & AV_PKT_FLAG_CORRUPT) != 0;
-  has_own_sets_ = known_ && !is_damaged && known_->take(bytes_of(packet));
-  is_verified_ = is_verified_ || has_own_sets_;
-  const bool may_begin = is_key && !is_damaged;
+  shows_picture_ = true;
+  has_own_sets_ = false;
+  if (known_ && !is_damaged) take_sets(packet);
+  const bool may_begin = is_key && !is_damaged && shows_picture_;
   if (!may_begin) {
-    if (awaits_key_frame_) fault_ = Fault::no_key_frame;
+    if (awaits_key_frame_) {
+      fault_ = Fault::no_key_frame;
+    } else if (!is_damaged && shows_picture_) {
+      compare_with_key_frame(packet);
+    }
     return Change::none;
   }
   Change change = Change::stream;
@@ -149,6 +157,29 @@ FollowedStream::Change FollowedStream::take(const AVPacket& packet, Clock::time_
   }
   try_to_decode(packet);
   return change;
+}
+
+void FollowedStream::take_sets(const AVPacket& packet) {
+  const Bytes bytes = bytes_of(packet);
+  has_own_sets_ = known_->take(bytes);
+  is_verified_ = is_verified_ || has_own_sets_;
+  shows_picture_ = known_->picture_in(bytes) != ParameterSets::Picture::none;
+  sets_came_alone_ = sets_came_alone_ || (has_own_sets_ && !shows_picture_);
+}
+
+// Sets may change between key frames. Who plays a file has those of its header, and begins with any key frame: of what
+// came since then files have nothing but pictures' sets of H.264, since libavformat leaves out others of HEVC, and
+// those of a sequence cannot change there.
+void FollowedStream::compare_with_key_frame(const AVPacket& packet) {
+  if (!known_ || !decoders_ || !known_->complete()) return;
+  const Bytes bytes = bytes_of(packet);
+  if (has_own_sets_ && codec_id_ == AV_CODEC_ID_H264) decoders_->take_pictures(bytes);
+  if (has_own_sets_ || sets_came_alone_ || !container_.empty()) decoders_differ_ = *known_ != *decoders_;
+  if (known_->picture_in(bytes) == ParameterSets::Picture::unknown) {
+    fault_ = Fault::no_sets;
+  } else if (decoders_differ_ && !known_->refers_alike(bytes, *decoders_)) {
+    fault_ = Fault::other_sets;
+  }
 }
 
 void FollowedStream::try_to_decode(const AVPacket& packet) {
@@ -174,21 +205,31 @@ void FollowedStream::take_side_data(const AVPacket& packet) {
 
 FollowedStream::Change FollowedStream::take_key_frame(const AVPacket& packet, Clock::time_point now) {
   const Bytes bytes = bytes_of(packet);
-  if (known_ && known_->complete() && !known_->know_picture(bytes)) fault_ = Fault::no_sets;
+  if (known_) known_->begin_at(bytes);
+  if (known_ && known_->complete() && known_->picture_in(bytes) == ParameterSets::Picture::unknown)
+    fault_ = Fault::no_sets;
+  if (known_ && (!decoders_ || *decoders_ != *known_)) decoders_ = known_;
+  decoders_differ_ = false;
+  const bool came_alone = std::exchange(sets_came_alone_, false);
   const std::optional<Headers> headers = known_ ? changed_sets(bytes) : changed_headers(bytes);
   container_.clear();
   const bool is_news = std::exchange(newest_, headers) != headers;
   if (settled_at_ && is_news) settled_at_ = now + changes_in;
   const bool must_change = known_ && known_->length_size() != described_->length_size();
-  if (headers && (may_change(now) || must_change)) return apply(*headers);
-  any_key_frame_ = true;
-  if (settled_at_ && now >= *settled_at_) settled_at_.reset();
-  // A decoder has had others, perhaps.
-  if (settled_at_ && known_ && known_->complete() && !has_own_sets_) put_sets_into(packet);
-  return Change::none;
+  const bool may_lack_sets = known_ && known_->complete() && !has_own_sets_;
+  Change change = Change::none;
+  if (headers && (may_change(now) || must_change)) {
+    change = apply(*headers);
+  } else {
+    any_key_frame_ = true;
+    if (settled_at_ && now >= *settled_at_) settled_at_.reset();
+  }
+  // A decoder has had others, perhaps; or they came in a packet that copies are without.
+  if (may_lack_sets && (settled_at_ || came_alone)) put_sets_into(packet);
+  return change;
 }
 
-std::optional<FollowedStream::Headers> FollowedStream::changed_sets(Bytes packet) const {
+std::optional<FollowedStream::Headers> FollowedStream::changed_sets(Bytes packet) {
   const bool has_size = codec_->width > 0 && codec_->height > 0;
   const bool same = *known_ == *described_;
   if (!known_->complete() || (same && has_size && any_key_frame_)) return std::nullopt;
@@ -196,7 +237,10 @@ std::optional<FollowedStream::Headers> FollowedStream::changed_sets(Bytes packet
   const bool as_written = !container_.empty() && *known_ == ParameterSets(codec_id_, container_);
   Headers headers{as_written ? container_ : known_->extradata(), {}};
   headers.format = format_in(codec_id_, headers.extradata, packet);
-  if (!headers.format) return std::nullopt;  // no decoder could read them
+  if (!headers.format) {  // no decoder could read them
+    if (!same && fault_ == Fault::none) fault_ = Fault::unreadable_sets;
+    return std::nullopt;
+  }
   // What libavformat has read ahead may have shown it another size.
   if (same && headers.format->width == codec_->width && headers.format->height == codec_->height) return std::nullopt;
   if (same) headers.extradata.assign(codec_->extradata, codec_->extradata + codec_->extradata_size);
@@ -252,6 +296,7 @@ FollowedStream::Change FollowedStream::apply(const Headers& headers) {
   const bool form_changed = known_ && known_->length_size() != described_->length_size();
   set_extradata(*codec_, headers.extradata);
   described_ = known_;
+  if (known_) codec_->video_delay = reorder_depth(codec_id_, headers.extradata).value_or(codec_->video_delay);
   if (any_key_frame_) forget_colours(*codec_);
   newest_.reset();
   if (headers.format) {

@@ -37,10 +37,12 @@ class FollowedStream {
 
   enum class Fault : std::uint8_t {
     none,
-    no_sets,      // a key frame refers to parameter sets that never came
-    wrong_sets,   // it cannot be decoded with those that were announced, and none came in the packets
-    broken,       // its units are none that a decoder takes (is_broken())
-    no_key_frame  // the source goes on with another stream, of which no key frame has come yet
+    no_sets,          // it refers to parameter sets that never came
+    other_sets,       // it refers to others than the key frame's, which a decoder that began there does not have
+    unreadable_sets,  // a key frame has such, or they say a size that is not taken
+    wrong_sets,       // it cannot be decoded with those that were announced, and none came in the packets
+    broken,           // its units are none that a decoder takes (is_broken())
+    no_key_frame      // the source goes on with another stream, of which no key frame has come yet
   };
 
   // `camera`: its name, for the log. `tries`: the first key frames are decoded where nothing but an announcement says
@@ -59,8 +61,10 @@ class FollowedStream {
   Change take(const AVPacket& packet, Clock::time_point now = Clock::now());
   // The packet that was taken last, to be passed on, until the next one is taken.
   [[nodiscard]] const AVPacket& packet() const { return *packet_; }
-  // Why no decoder can show that packet. Of packets that are no key frames only the last of these is known.
+  // Why no decoder can show that packet, which began with the newest key frame and stream().
   [[nodiscard]] Fault fault() const { return fault_; }
+  // Of H.264 and HEVC: false for a packet of nothing but parameter sets and the like. Others always do.
+  [[nodiscard]] bool shows_picture() const { return shows_picture_; }
 
  private:
   struct Headers {
@@ -79,7 +83,9 @@ class FollowedStream {
   void keep_form(const Described& before);
   void take_side_data(const AVPacket& packet);
   Change take_key_frame(const AVPacket& packet, Clock::time_point now);
-  [[nodiscard]] std::optional<Headers> changed_sets(std::span<const std::uint8_t> packet) const;
+  void take_sets(const AVPacket& packet);
+  void compare_with_key_frame(const AVPacket& packet);
+  [[nodiscard]] std::optional<Headers> changed_sets(std::span<const std::uint8_t> packet);
   [[nodiscard]] std::optional<Headers> changed_headers(std::span<const std::uint8_t> packet);
   bool may_change(Clock::time_point now);
   Change apply(const Headers& headers);
@@ -96,12 +102,15 @@ class FollowedStream {
   SourceStream stream_;
   std::optional<ParameterSets> described_;  // by stream_
   std::optional<ParameterSets> known_;      // by the newest packet
-  std::vector<std::uint8_t> container_;     // a new header, until the next key frame; empty: none
-  std::optional<SentFormat> sent_;          // by the newest key frame, where there are no parameter sets
-  bool has_own_sets_ = false;               // the newest packet
-  bool any_key_frame_ = false;              // of what is followed has come
-  bool awaits_key_frame_ = false;           // it is not described by stream_ yet
-  bool is_verified_ = false;                // a frame was decoded by it, or sets came in its packets
+  std::optional<ParameterSets> decoders_;  // of a decoder that began with the newest key frame; nothing: there was none
+  std::vector<std::uint8_t> container_;    // a new header, until the next key frame; empty: none
+  std::optional<SentFormat> sent_;         // by the newest key frame, where there are no parameter sets
+  bool has_own_sets_ = false;              // the newest packet
+  bool sets_came_alone_ = false;           // in a packet without a picture, since the newest key frame
+  bool decoders_differ_ = false;           // from known_
+  bool any_key_frame_ = false;             // of what is followed has come
+  bool awaits_key_frame_ = false;          // it is not described by stream_ yet
+  bool is_verified_ = false;               // a frame was decoded by it, or sets came in its packets
 
   std::deque<Clock::time_point> changes_;
   std::optional<Headers> newest_;                // that stream() has not; by the newest key frame
@@ -112,6 +121,7 @@ class FollowedStream {
   const AVPacket* packet_ = nullptr;
   AvPacket with_sets_ = make_av_packet();
   Fault fault_ = Fault::none;
+  bool shows_picture_ = true;
 };
 
 }  // namespace campipe

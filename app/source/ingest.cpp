@@ -17,7 +17,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto slice = milliseconds(100);      // how long a wait may last before the thread beats again
 constexpr auto start_deadline = seconds(30);   // for the other processes to be ready
 constexpr auto good_connection = seconds(10);  // one that delivered so long is worth a short wait again
 constexpr auto longest_catching_up = std::chrono::seconds(10);
@@ -165,7 +164,7 @@ bool Ingest::fits() {
   const SentStream sends = sent_stream(source_.stream(), first);
   events_.on_stream(sends);
   if (campipe::fits(camera_.start.config, sends)) return true;
-  while (!camera_.stop.stopped()) camera_.stop.sleep_until(Clock::now() + slice);
+  while (!camera_.stop.stopped()) camera_.stop.sleep_until(Clock::now() + beat_slice);
   return false;
 }
 
@@ -202,7 +201,7 @@ bool Ingest::wait_for_start() {
   while (!page_.barrier().over(0)) {
     if (camera_.stop.beat_or_stop()) return false;
     if (Clock::now() >= deadline) throw Error("the other processes were not ready in time");
-    page_.barrier().wait(0, std::min(deadline, Clock::now() + slice));
+    page_.barrier().wait(0, std::min(deadline, Clock::now() + beat_slice));
   }
   return true;
 }

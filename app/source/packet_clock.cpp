@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "app/rings/timeline.h"
 #include "core/log.h"
 #include "ipc/source_blocks.h"
 
@@ -12,17 +13,27 @@ namespace {
 
 constexpr auto longest_preview = std::chrono::seconds(1);  // of what waits to be read when a connection is made
 constexpr std::size_t most_previewed = 256;                // packets
-constexpr std::int64_t fresh = 5'000'000;               // ns; a packet that was waited for so long had not lain there
+constexpr std::int64_t longest_read = 5'000'000;        // ns; a packet that was waited for so long had not lain there
 constexpr std::size_t most_read_for_leap = 512;         // packets
 constexpr std::int64_t leap_tolerance = 2'000'000'000;  // ns, between audio and video
-constexpr std::int64_t smallest_step = 1'000'000;       // ns, between frames whose times do not grow
 // ns, of a camera's time of day off this machine's. What is off by more was never set, or is set while it runs, and
 // recordings could not be found by it.
 constexpr std::int64_t believed_clock = 10'000'000'000;
+// What comes in bursts is made long before it arrives.
+constexpr std::int64_t longest_ago_in_bursts = 3'600'000'000'000;
 constexpr std::int64_t latest_utc = std::int64_t{1} << 62;  // ns since 1970, as in ring_checks.cpp
 constexpr std::int64_t reported_lag = 2'000'000'000;        // ns
 constexpr std::int64_t reported_drift = 1'000'000'000;      // ns
 constexpr std::int64_t reported_sound = 200'000'000;        // ns
+
+// `ahead`: a camera's time of day, of this machine's.
+bool is_believed(std::int64_t ahead, bool in_bursts) {
+  return ahead <= believed_clock && ahead >= -(in_bursts ? longest_ago_in_bursts : believed_clock);
+}
+
+bool was_waited_for(const ReadAhead::Entry& entry) {
+  return entry.result == ReadResult::packet && entry.times.waited > longest_read;
+}
 
 }  // namespace
 
@@ -58,15 +69,24 @@ std::optional<std::int64_t> PacketClock::source_time(const AVPacket& packet) con
 void PacketClock::preview() {
   if (!camera_.live || source_.stream().in_bursts || source_.asks_for_each()) return;
   source_.date_first();
-  if (camera_.start.config.timestamps == Timestamps::arrival) return;
+  if (camera_.start.config.timestamps != Timestamps::arrival) {
+    look_until([this](const ReadAhead::Entry& entry) { return shows_age(entry); });
+    return;
+  }
+  look_until([](const ReadAhead::Entry& entry) { return was_waited_for(entry) || entry.times.by_source; });
+  source_.spread_arrivals();
+}
+
+// The first packet for which that is true, of those that wait to be read.
+void PacketClock::look_until(const std::function<bool(const ReadAhead::Entry&)>& condition) {
   for (const ReadAhead::Entry& entry : source_.ahead()) {
-    if (shows_age(entry)) return;
+    if (condition(entry)) return;
   }
   const Deadline deadline = Clock::now() + longest_preview;
   while (!camera_.stop.stopped() && Clock::now() < deadline && source_.looked_at() < most_previewed) {
     camera_.stop.beat();
     const ReadAhead::Entry* entry = source_.look();
-    if (entry == nullptr || shows_age(*entry)) return;
+    if (entry == nullptr || condition(*entry)) return;
   }
 }
 
@@ -74,7 +94,7 @@ void PacketClock::preview() {
 bool PacketClock::shows_age(const ReadAhead::Entry& entry) {
   if (entry.result != ReadResult::packet) return false;
   if (const auto time = source_time(*entry.packet)) clock_.preview(*time, entry.times.arrival);
-  return entry.times.waited > fresh;
+  return was_waited_for(entry);
 }
 
 void PacketClock::observe(const AVPacket& packet) {
@@ -112,7 +132,7 @@ PacketNote PacketClock::note(const AVPacket& packet) {
   note.offset = clock_.offset();
   note.capture_utc = arrival_utc_ - std::max<std::int64_t>(clock_.lag(), 0);  // what was held up was taken before
   const auto utc = camera_.start.config.use_absolute_timestamp ? capture_time(packet) : std::nullopt;
-  if (utc && std::abs(*utc - note.capture_utc) <= believed_clock) {
+  if (utc && is_believed(*utc - note.capture_utc, source_.stream().in_bursts)) {
     note.capture_utc = *utc;
     note.capture_clock = CaptureClock::camera;
   }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -75,6 +76,7 @@ class PacketClock {
     std::optional<std::int64_t> decoding_end;
     bool untimed = false;
   };
+  void look_until(const std::function<bool(const ReadAhead::Entry&)>& condition);
   bool shows_age(const ReadAhead::Entry& entry);
   void note_end(const AVPacket& packet);
   void measure_media_clock(const AVPacket& packet, PacketNote& note);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "app/rings/timeline.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/frame_age.h"
@@ -26,7 +27,6 @@ namespace {
 constexpr std::size_t video_capacity = std::size_t{32} << 20;  // some GOPs of a good camera
 constexpr std::size_t audio_capacity = std::size_t{1} << 20;
 constexpr auto publisher_deadline = std::chrono::seconds(30);
-constexpr std::int64_t smallest_step = 1'000'000;
 constexpr std::int64_t longest_overlap = 50'000'000;  // of audio; where a clock was corrected, more is left out
 constexpr std::int64_t longest_tail = 1'000'000'000;  // of a file's audio behind its video, that frames wait for
 

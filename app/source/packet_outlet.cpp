@@ -14,7 +14,7 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t beside_packet = 64 << 10;  // of a record
-constexpr auto start_deadline = std::chrono::seconds(30);
+constexpr auto publisher_start = std::chrono::seconds(30);
 constexpr auto found_deadline = std::chrono::seconds(5);
 
 std::size_t capacity_for(const SourceStream& stream) {
@@ -108,7 +108,7 @@ void PacketOutlet::video(const AVPacket& packet, const PacketNote& note) {
 // goes with what is copied, each packet is.
 void PacketOutlet::wait_for_decoder() {
   if (camera_.start.decode && !std::exchange(started_, true)) {
-    feed_->wait_until_taken(Clock::now() + start_deadline);
+    feed_->wait_until_taken(Clock::now() + publisher_start);
   } else if (looks_) {
     is_away_ = !feed_->wait_until_taken(is_away_ ? Clock::now() : Clock::now() + found_deadline);
   }

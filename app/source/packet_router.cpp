@@ -46,10 +46,21 @@ void PacketRouter::warn_of(FollowedStream::Fault fault) {
   if (camera_.start.copies.empty() || fault == Fault::none || fault == Fault::no_key_frame) return;
   const auto more = undecodable_lines_.pass();
   if (!more) return;
-  const char* const what = fault == Fault::no_sets  ? "a key frame refers to parameter sets that never came"
-                           : fault == Fault::broken ? "a frame's parts are cut off or empty"
-                                                    : "a key frame cannot be decoded with the parameter sets that "
-                                                      "were announced, and none come with the frames";
+  if (fault == Fault::other_sets) {
+    spdlog::warn(
+        "{}: its parameter sets change between key frames: who begins with a key frame could not show what comes "
+        "behind "
+        "that, and copies are without it up to the next key frame; let the camera send a key frame with them{}",
+        camera_.name(), *more);
+    return;
+  }
+  const char* const what =
+      fault == Fault::no_sets  ? "a frame refers to parameter sets that never came"
+      : fault == Fault::broken ? "a frame's parts are cut off or empty"
+      : fault == Fault::unreadable_sets
+          ? "a key frame has parameter sets that FFmpeg cannot read, or of a size that is not taken"
+          : "a key frame cannot be decoded with the parameter sets that "
+            "were announced, and none come with the frames";
   spdlog::warn(
       "{}: {}: no player can show such frames, and copies are without them; look at the camera's settings, or "
       "restart it{}",
@@ -80,14 +91,18 @@ void PacketRouter::follow_end_of_decoding() {
   camera_.start.decode = camera_.start.on_demand = false;
 }
 
+void PacketRouter::copy(const AVPacket& packet, const PacketTimes& times) {
+  const auto correction = copies_.video(packet, clock_.source_clock(), times, followed_.fault() == Fault::none);
+  if (!camera_.start.decode && correction) clock_.count(*correction);
+}
+
 void PacketRouter::video(const AVPacket& packet) {
   follow_end_of_decoding();
   follow_stream(packet);
   const AVPacket& followed = followed_.packet();
   const PacketNote note = clock_.note(followed);
   const PacketTimes times{note.arrival, note.capture_utc, note.capture_clock};
-  const auto correction = copies_.video(followed, clock_.source_clock(), times, followed_.fault() == Fault::none);
-  if (!camera_.start.decode && correction) clock_.count(*correction);
+  if (followed_.shows_picture()) copy(followed, times);
   if (followed_.stream().hides_references && copies_.take_cut() && cut_lines_.pass()) {
     spdlog::warn(
         "{}: its edit list cuts between key frames: copies begin with the next key frame (encode: {{codec: h264}} "

@@ -45,6 +45,7 @@ class PacketRouter {
   void follow_end_of_decoding();
   void follow_stream(const AVPacket& packet);
   void warn_of(FollowedStream::Fault fault);
+  void copy(const AVPacket& packet, const PacketTimes& times);
 
   CameraContext& camera_;
   PacketClock& clock_;

@@ -11,7 +11,9 @@ ReadResult ReadAhead::read_now(Source& source, AVPacket& packet, Times& times) {
   const std::int64_t begin = now_ns();
   const ReadResult result = source.read(packet);
   const std::int64_t now = now_ns();
-  times.arrival = std::min(source.received().value_or(now), now);
+  const auto received = source.received();
+  times.by_source = received.has_value();
+  times.arrival = std::min(received.value_or(now), now);
   times.arrival_utc = utc_now_ns() - (now - times.arrival);
   waited_.video += now - begin;
   waited_.audio += now - begin;

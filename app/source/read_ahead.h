@@ -17,6 +17,7 @@ class ReadAhead {
   struct Times {
     std::int64_t arrival = 0;      // monotonic, ns
     std::int64_t arrival_utc = 0;  // ns
+    bool by_source = false;        // the source said when it arrived; else it is when it was read
     std::int64_t waited = 0;       // ns that were spent reading since the packet before, of the same track
   };
   struct Entry {

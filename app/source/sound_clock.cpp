@@ -4,22 +4,20 @@
 #include <cstdlib>
 
 #include "app/source/source_clock.h"
+#include "core/nanoseconds.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t second = 1000 * ms;
-
-constexpr std::int64_t lag_span = 3 * second;  // long enough for some frames of a slow camera
-constexpr std::int64_t set_back = 500 * ms;    // a clock that does that is another one
-constexpr std::int64_t learning = 3 * second;
-constexpr std::int64_t least_followed = 60 * ms;  // what less may be, the network does
-constexpr std::int64_t close_enough = 10 * ms;
-constexpr std::int64_t slew = 20;             // of the time: the part by which it is moved
-constexpr std::int64_t far = 300 * ms;        // is no drift
-constexpr std::int64_t longest_far = second;  // the video may show the same a little later
-constexpr std::int64_t latest = std::int64_t{1} << 60;
+constexpr std::int64_t lag_span = 3 * ns_per_s;     // long enough for some frames of a slow camera
+constexpr std::int64_t set_back = 500 * ns_per_ms;  // a clock that does that is another one
+constexpr std::int64_t learning = 3 * ns_per_s;
+constexpr std::int64_t least_followed = 60 * ns_per_ms;  // what less may be, the network does
+constexpr std::int64_t close_enough = 10 * ns_per_ms;
+constexpr std::int64_t slew = 20;               // of the time: the part by which it is moved
+constexpr std::int64_t far = 300 * ns_per_ms;   // is no drift
+constexpr std::int64_t longest_far = ns_per_s;  // the video may show the same a little later
+constexpr std::int64_t largest_lag = std::int64_t{1} << 60;
 
 }  // namespace
 
@@ -41,7 +39,7 @@ std::optional<std::int64_t> SoundClock::place(std::int64_t source, std::int64_t 
   const auto video_lag = video_lag_.get();
   if (!video.is_anchored() || !video_lag) return std::nullopt;
   sound_lag_.add(source, arrival);
-  const std::int64_t difference = std::clamp(*sound_lag_.get() - *video_lag, -latest, latest);
+  const std::int64_t difference = std::clamp(*sound_lag_.get() - *video_lag, -largest_lag, largest_lag);
   if (!usual_) {
     // Sound that counts from elsewhere is placed by its arrival from the beginning.
     const bool fits = video.map_beside(source, arrival).has_value();

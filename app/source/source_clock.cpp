@@ -3,30 +3,29 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/rings/timeline.h"
+#include "core/nanoseconds.h"
+
 namespace campipe {
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t second = 1000 * ms;
-
-constexpr std::int64_t smallest_step = ms;              // between frames whose times do not grow
-constexpr std::int64_t longest_slip = 500 * ms;         // backwards, of a single frame; more is another clock
-constexpr std::int64_t longest_file_gap = 10 * second;  // more needs confirmation
-constexpr std::int64_t longest_confirmed_gap = 30 * 3600 * second;
-constexpr std::int64_t tolerance = 200 * ms;      // by which a live source's time may lead the earliest arrival
-constexpr std::int64_t first_step = 10 * second;  // as long as the frame rate is not known
-constexpr std::int64_t origin_search = 30 * second;
-constexpr std::int64_t longest_opening = 60 * second;  // that a connection's first packet may have waited
-constexpr std::int64_t longest_file = std::int64_t{10} * 365 * 24 * 3600 * second;
+constexpr std::int64_t longest_slip = 500 * ns_per_ms;    // backwards, of a single frame; more is another clock
+constexpr std::int64_t longest_file_gap = 10 * ns_per_s;  // more needs confirmation
+constexpr std::int64_t longest_confirmed_gap = 30 * 3600 * ns_per_s;
+constexpr std::int64_t tolerance = 200 * ns_per_ms;  // by which a live source's time may lead the earliest arrival
+constexpr std::int64_t first_step = 10 * ns_per_s;   // as long as the frame rate is not known
+constexpr std::int64_t origin_search = 30 * ns_per_s;
+constexpr std::int64_t longest_opening = 60 * ns_per_s;  // that a connection's first packet may have waited
+constexpr std::int64_t longest_file = std::int64_t{10} * 365 * 24 * 3600 * ns_per_s;
 
 constexpr std::size_t buckets_to_settle = 4;
 constexpr std::size_t buckets_to_shift = 10;
-constexpr std::int64_t coarse_error = 100 * ms;  // is followed by 5 %, less by 0.1 %
+constexpr std::int64_t coarse_error = 100 * ns_per_ms;  // is followed by 5 %, less by 0.1 %
 constexpr std::int64_t coarse_slew = 20;
 constexpr std::int64_t fine_slew = 1000;
 
-constexpr std::int64_t longest_audio_lead = second;       // over its arrival
-constexpr std::int64_t longest_audio_delay = 2 * second;  // behind the video
+constexpr std::int64_t longest_audio_lead = ns_per_s;       // over its arrival
+constexpr std::int64_t longest_audio_delay = 2 * ns_per_s;  // behind the video
 
 }  // namespace
 

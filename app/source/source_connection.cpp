@@ -5,7 +5,9 @@
 
 #include "app/control/thread_scope.h"
 #include "app/rings/source_times.h"
+#include "app/source/first_arrivals.h"
 #include "app/source/first_times.h"
+#include "core/clock.h"
 #include "stages/sources/source_config.h"
 #include "stages/sources/source_end.h"
 
@@ -32,6 +34,7 @@ Deadline SourceConnection::deadline() const {
 
 void SourceConnection::open() {
   const ThreadWait wait(WaitsFor::source, deadline());
+  opened_ = now_ns();
   source_ = camera_.start.open_source(camera_.start.config.source, [this] { return camera_.stop.stopped(); });
   ahead_.clear();
   track_times_.restart();
@@ -84,6 +87,8 @@ void SourceConnection::date_first() {
     before.push_back(entry.packet.get());
   }
 }
+
+void SourceConnection::spread_arrivals() { spread_first_arrivals(ahead_.entries(), stream(), opened_); }
 
 void SourceConnection::rewind() {
   const ThreadWait wait(WaitsFor::source, deadline());

@@ -45,6 +45,9 @@ class SourceConnection {
   // Before the first read(): looks at the first packets of the video, if these have to get times from those behind
   // them.
   void date_first();
+  // Likewise, once those were looked at that came before there was a wait: gives them when they arrived
+  // (first_arrivals.h).
+  void spread_arrivals();
   // Of a file: to its beginning, or to a key frame at or before `pts` (ns from its start).
   void rewind();
   void seek(std::int64_t pts);
@@ -59,6 +62,7 @@ class SourceConnection {
   ReadAhead ahead_;
   TrackTimes track_times_;
   std::int64_t packets_read_;  // of the video
+  std::int64_t opened_ = 0;    // since when it has been; monotonic, ns
 };
 
 }  // namespace campipe

@@ -4,19 +4,18 @@
 #include <array>
 #include <cmath>
 
+#include "app/rings/timeline.h"
+#include "core/nanoseconds.h"
+
 namespace campipe {
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
-constexpr std::int64_t second = 1000 * ms;
-
-constexpr std::int64_t between_judgements = 250 * ms;  // of a clock that is not yet known,
-constexpr std::int64_t between_checks = second;        // and of one that is
-constexpr std::int64_t smallest_step = ms;             // between packets that arrive at once
-constexpr std::int64_t jump = 500 * ms;                // that no drift makes from one packet to the next
-constexpr std::size_t most_jumps = 5;                  // in `jumps_within`
-constexpr std::int64_t jumps_within = 30 * second;
-constexpr std::int64_t fresh = 5 * ms;  // a packet that was waited for so long had not lain there
+constexpr std::int64_t between_judgements = 250 * ns_per_ms;  // of a clock that is not yet known,
+constexpr std::int64_t between_checks = ns_per_s;             // and of one that is
+constexpr std::int64_t jump = 500 * ns_per_ms;                // that no drift makes from one packet to the next
+constexpr std::size_t most_jumps = 5;                         // in `jumps_within`
+constexpr std::int64_t jumps_within = 30 * ns_per_s;
+constexpr std::int64_t fresh = 5 * ns_per_ms;  // a packet that was waited for so long had not lain there
 constexpr double slowest = 0.2;
 constexpr double fastest = 5;
 constexpr double as_said = 0.007;        // of a clock that was stretched
@@ -25,17 +24,18 @@ constexpr double least_refined = 0.004;  // at once; less bit by bit
 constexpr double refined_part = 0.05;
 constexpr double least_error = 120e6;  // ns that have come of it
 constexpr double least_refined_error = 40e6;
-constexpr std::int64_t least_behind = 100 * ms;  // is made up for at once. Less is left to SourceClock, and so is
-constexpr double followed = 0.05;                // what it follows by itself meanwhile
+constexpr std::int64_t least_behind =
+    100 * ns_per_ms;               // is made up for at once. Less is left to SourceClock, and so is
+constexpr double followed = 0.05;  // what it follows by itself meanwhile
 constexpr std::int64_t long_span = ClockRate::longest_span;
-constexpr std::int64_t below_floor = 150 * ms;
+constexpr std::int64_t below_floor = 150 * ns_per_ms;
 constexpr std::int64_t floor_leak = 200;  // of the time
 constexpr double slow_between_jumps = 0.3;
-constexpr std::int64_t seen_between_jumps = 900 * ms;
+constexpr std::int64_t seen_between_jumps = 900 * ns_per_ms;
 constexpr std::size_t packets_between_jumps = 8;
-constexpr std::int64_t not_late = 300 * ms;
-constexpr std::int64_t soon = 250 * ms;
-constexpr std::int64_t ahead_of_all = 150 * ms;
+constexpr std::int64_t not_late = 300 * ns_per_ms;
+constexpr std::int64_t soon = 250 * ns_per_ms;
+constexpr std::int64_t ahead_of_all = 150 * ns_per_ms;
 constexpr std::int64_t closer = 100;       // packets lie together, where a network is made up for;
 constexpr std::int64_t least_made_up = 4;  // it makes up for that part of the time at least
 constexpr std::size_t most_shown = 32;     // twice of what a codec may keep back
@@ -47,13 +47,10 @@ struct Span {
   double slower;  // than the mapping thinks, at least
   double faster;
 };
-constexpr std::array early_spans{Span{long_span, least_off, least_off},
-                                 Span{8 * second, 0.02, 0.02},
-                                 Span{6500 * ms, 0.025, 0.025},
-                                 Span{5 * second, 0.03, 0.03},
-                                 Span{3 * second, 0.3, 0.3},
-                                 Span{2 * second, 0.3, 1},
-                                 Span{1500 * ms, 0.7, 3}};
+constexpr std::array early_spans{Span{long_span, least_off, least_off}, Span{8 * ns_per_s, 0.02, 0.02},
+                                 Span{6500 * ns_per_ms, 0.025, 0.025},  Span{5 * ns_per_s, 0.03, 0.03},
+                                 Span{3 * ns_per_s, 0.3, 0.3},          Span{2 * ns_per_s, 0.3, 1},
+                                 Span{1500 * ns_per_ms, 0.7, 3}};
 
 double passed(std::int64_t from, std::int64_t to) { return static_cast<double>(to) - static_cast<double>(from); }
 
@@ -134,7 +131,7 @@ bool TrackClock::jumps_ahead(const Sample& sample) const {
   if (moved - went_by <= jump) return false;
   if (sample.arrival - sample.source < packets_.shortest_lag() - jump) return true;
   if (sample.waited < fresh || packets_.count() < packets_between_jumps) return false;
-  const ClockRate::Estimate seen = packets_.estimate(2 * second);
+  const ClockRate::Estimate seen = packets_.estimate(2 * ns_per_s);
   return seen.straight && seen.span > seen_between_jumps && 1 - seen.rate > slow_between_jumps;
 }
 
@@ -163,7 +160,7 @@ void TrackClock::look_for_return(const Sample& sample) {
   const std::int64_t late = sample.arrival - sample.source - own_shortest_;
   if (map(sample.source) == sample.source + own_offset_) {
     returning_.reset();
-  } else if (passed_since > second && late > std::max(returning_->late - passed_since / least_made_up, not_late)) {
+  } else if (passed_since > ns_per_s && late > std::max(returning_->late - passed_since / least_made_up, not_late)) {
     to_ = map(sample.source);
     from_ = sample.source;
     own_shortest_ = none;
@@ -209,7 +206,7 @@ void TrackClock::judge(const Sample& sample) {
     if (!seen.straight && span.least == long_span && std::abs(growth) < least_off) return confirm(seen);
     if (!seen.straight) continue;
     if (growth < span.slower && -growth < span.faster) {
-      if (span.least >= 5 * second && std::abs(growth) < least_off) return confirm(seen);
+      if (span.least >= 5 * ns_per_s && std::abs(growth) < least_off) return confirm(seen);
       continue;
     }
     if (is_off(seen, sample)) return correct(seen);
@@ -285,7 +282,7 @@ void TrackClock::distrust(Why why, double rate, std::int64_t behind) {
 
 void TrackClock::follow_floor(std::int64_t lag, std::int64_t arrival) {
   settled_.now = std::min(settled_.now, lag);
-  if (arrival - settled_.since >= (settled_.before == none ? soon : second))
+  if (arrival - settled_.since >= (settled_.before == none ? soon : ns_per_s))
     settled_ = {std::min(settled_.before, settled_.now), none, arrival};
   floor_.now = std::min(floor_.now, lag);
   const std::int64_t length = arrival - floor_.since;

@@ -54,10 +54,12 @@ void TrackTimes::correct(AVPacket& packet, ReadResult kind, const SourceStream& 
     log(track, audio ? "the clock of its sound" : "its clock");
   }
   if (clock.leaves_all()) return;
-  const bool in_order = audio || stream.codec == nullptr || stream.codec->video_delay == 0;
+  const bool said = !audio && stream.codec != nullptr && stream.codec->video_delay > 0;
+  const bool seen = packet.pts != AV_NOPTS_VALUE && packet.dts != AV_NOPTS_VALUE && packet.pts != packet.dts;
+  track.reorders = track.reorders || said || (!audio && seen);
   const std::int64_t at = in_units(clock.map(ns(time)), stream, audio);
   if (packet.pts != AV_NOPTS_VALUE)
-    packet.pts = in_order ? at : in_units(clock.map_shown(ns(packet.pts)), stream, audio);
+    packet.pts = !track.reorders ? at : in_units(clock.map_shown(ns(packet.pts)), stream, audio);
   if (packet.dts != AV_NOPTS_VALUE) packet.dts = at;
   if (clock.trust() == TrackClock::Trust::right) return;
   set_wall_clock(packet, std::nullopt);

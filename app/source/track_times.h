@@ -34,6 +34,7 @@ class TrackTimes {
     explicit Track(bool by_arrival) : clock(by_arrival) {}
     TrackClock clock;
     std::set<std::string> logged;
+    bool reorders = false;  // packets are decoded in another order than they are shown in
   };
   void log(Track& track, const std::string& what) const;
 

@@ -12,7 +12,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto look_interval = std::chrono::seconds(1);
+constexpr auto admission_interval = std::chrono::seconds(1);
 constexpr auto longest_interval = std::chrono::seconds(5);  // for cameras that go
 constexpr double clearly = 1.001;                           // sums of the same differ by less
 constexpr double again = 1.1;                               // so much more of what has been logged is news
@@ -132,7 +132,7 @@ void AdmissionControl::follow() {
   latest_look_ = now + longest_interval;
   taken_ = uses(running(), rig_.streams);
   if (std::exchange(has_news_, false)) {
-    next_look_ = now + look_interval;
+    next_look_ = now + admission_interval;
     warn(shortages(taken_));
   }
   std::erase_if(taken_, [](const ResourceUse& use) { return use.resource == Resource::thread; });

@@ -8,12 +8,14 @@
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
 #include "app/control/messages/to_publisher.h"
+#include "app/placement/missing_gpus.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/camera_parts.h"
 #include "app/supervisor/status_view.h"
 #include "core/error.h"
+#include "core/gpu.h"
 #include "core/log.h"
 #include "ipc/counter_table.h"
 #include "ipc/drop_causes.h"
@@ -101,7 +103,15 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
     if (!rig_.events && !rig_.config->events.empty()) rig_.events = rig_.config->events;
     if (!rig_.events && has_motion(output.config)) rig_.events = "events.jsonl";
   }
+  if (!camera.home) note_missed_gpu(camera);
   return rig_.cameras.add(std::move(camera));
+}
+
+// It goes there once it has come; where it is on the CPU until then, it goes to any other that comes before.
+void CameraRoster::note_missed_gpu(Camera& camera) const {
+  if (!needs_worker(*camera.config)) return;
+  camera.home = missed_by(*camera.asked, rig_.machine.devices, rig_.settings().mps);
+  if (camera.home && !on_gpu(camera.source.placement.gpu)) camera.stands_in = "cpu";
 }
 
 bool CameraRoster::has_cameras(const ManagedProcess& master) const {

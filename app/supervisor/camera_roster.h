@@ -78,6 +78,7 @@ class CameraRoster {
  private:
   struct Comes;
   Camera& make(const CameraIds& ids, const Comes& comes, const CameraPlan& where);
+  void note_missed_gpu(Camera& camera) const;
   [[nodiscard]] bool has_cameras(const ManagedProcess& master) const;
   void add(const Comes& comes);
   void settle_retiring(Camera& camera);

@@ -252,7 +252,7 @@ void CameraSetup::send_node(Camera& camera, const CameraNode& node) {
     if (output.is_copy() || output.node != encoder) continue;
     messages::EncodedOutput& encoded = message.outputs.emplace_back();
     encoded.output = output.id;
-    encoded.config = output.config;
+    encoded.config = of_this_node(output.config);
     std::vector<FilterConfig>& filters = encoded.config.filters;
     if (output.is_own()) filters.erase(filters.begin(), filters.begin() + node.first_filter);
     encoded.drop_policy = message.drop_policy;
@@ -319,13 +319,13 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.publisher.rings_sent = {};
   const auto fence = rig_.fences.find(camera.name());
   processes_.send(processes_.publisher(),
-                  messages::PublishOutput{output.id, as_published(output.config), output.recording.on, rig_.events,
+                  messages::PublishOutput{output.id, of_this_node(output.config), output.recording.on, rig_.events,
                                           fence == rig_.fences.end() ? "" : fence->second});
   rings_.pass_on_all(camera, output);
   if (output.packets_over) processes_.send_to_publisher(camera, output, messages::OutputOver());
 }
 
-ResolvedOutput CameraSetup::as_published(ResolvedOutput config) const {
+ResolvedOutput CameraSetup::of_this_node(ResolvedOutput config) const {
   if (rig_.config->cluster) config.node = node_name(*rig_.config->cluster);
   return config;
 }
@@ -333,7 +333,7 @@ ResolvedOutput CameraSetup::as_published(ResolvedOutput config) const {
 void CameraSetup::send_disabled(const Camera& camera) {
   if (camera.takes_part()) return;
   for (const Output& output : camera.outputs) {
-    processes_.send(processes_.publisher(), messages::DisabledCamera{as_published(output.config)});
+    processes_.send(processes_.publisher(), messages::DisabledCamera{of_this_node(output.config)});
   }
 }
 

@@ -43,7 +43,7 @@ class CameraSetup {
   void send_node(Camera& camera, const CameraNode& node);
   void start_nodes(Camera& camera);
   void send_to_publisher(Camera& camera, Output& output);
-  [[nodiscard]] ResolvedOutput as_published(ResolvedOutput config) const;
+  [[nodiscard]] ResolvedOutput of_this_node(ResolvedOutput config) const;
 
   RigState& rig_;
   Processes& processes_;

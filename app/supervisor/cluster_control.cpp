@@ -51,6 +51,7 @@ void ClusterControl::pass_on(Request asked, pid_t asker) {
 
 void ClusterControl::ask(messages::DrainNode asked, pid_t asker) { pass_on(std::move(asked), asker); }
 void ClusterControl::ask(messages::MoveToNode asked, pid_t asker) { pass_on(std::move(asked), asker); }
+void ClusterControl::ask(messages::ChangeRig asked, pid_t asker) { pass_on(std::move(asked), asker); }
 
 void ClusterControl::follow() {
   while (!asked_.empty() && Clock::now() >= asked_.begin()->second.until) {

@@ -17,6 +17,7 @@ namespace campipe {
 
 namespace messages {
 struct Answer;
+struct ChangeRig;
 struct ClusterSeen;
 struct DrainNode;
 struct MoveToNode;
@@ -38,6 +39,7 @@ class ClusterControl {
   // The answer follows, at the latest after eight seconds.
   void ask(messages::DrainNode asked, pid_t asker);
   void ask(messages::MoveToNode asked, pid_t asker);
+  void ask(messages::ChangeRig asked, pid_t asker);
   // To be called several times a second.
   void follow();
 

@@ -6,12 +6,14 @@
 #include <random>
 #include <utility>
 
+#include "app/config/report.h"
 #include "app/config/rig_config.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/links_found.h"
 #include "app/control/messages/to_publisher.h"
 #include "app/control/record_state.h"
 #include "app/placement/link_offer.h"
+#include "app/placement/missing_gpus.h"
 #include "app/placement/mosaic_units.h"
 #include "app/placement/node_amounts.h"
 #include "core/error.h"
@@ -44,6 +46,8 @@ std::filesystem::path folder_of(const RigState& rig) {
   return state / "clusters" / rig.config->cluster->name / node_name(*rig.config->cluster);
 }
 
+std::filesystem::path rig_file_in(const std::filesystem::path& folder) { return folder / "rig.yaml"; }
+
 // All that it records of itself has its first group of pictures in a file. Where nothing is recorded, or only what
 // moves, it has to deliver.
 bool is_recorded(const Camera& camera, const RigPage& page) {
@@ -72,7 +76,19 @@ bool is_asked(const Camera& camera, const CameraConfig& config) {
   return *camera.asked == config;
 }
 
+// The first one that the camera has; what stands in `defaults` all have.
+std::string problem_in(const std::vector<ConfigError>& errors, const std::string& camera) {
+  const auto is_its = [&](const ConfigError& error) {
+    return error.path.starts_with("defaults") || error.path.starts_with(join_path("cameras", camera) + ".") ||
+           error.path.starts_with(join_path("mosaics", camera) + ".");
+  };
+  const auto found = std::ranges::find_if(errors, is_its);
+  return found != errors.end() ? found->message : "";
+}
+
 }  // namespace
+
+std::filesystem::path cluster_rig_file(const RigState& rig) { return rig_file_in(folder_of(rig)); }
 
 ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
                        std::function<void(const std::string&)> on_refused)
@@ -87,7 +103,7 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
       pushes_(rig, processes) {}
 
 messages::OfferNode ClusterRig::offer() const {
-  nlohmann::json devices = to_json(rig_.machine.devices);
+  nlohmann::json devices = to_json(without_awaited(rig_.machine.devices));
   if (links_found_) devices["links"] = to_json(link_offer(rig_.config->cluster->links, *links_found_));
   return {node_capacity(rig_.machine, rig_.costs), std::move(devices), is_unusable_};
 }
@@ -118,7 +134,7 @@ void ClusterRig::send_recorded() {
 }
 
 void ClusterRig::on(const messages::ClusterRigWritten& written) {
-  if (written.file != (folder_ / "rig.yaml").string() || written.revision < 0)
+  if (written.file != (rig_file_in(folder_)).string() || written.revision < 0)
     throw BadMessage("a rig in a file that it was not given");
   if (written.revision != loaded_) newest_ = written.revision;
 }
@@ -206,28 +222,46 @@ void ClusterRig::follow_load() {
     loaded_ = loading_;
     take(std::move(*loaded));
   }
-  if (!newest_ && is_unusable_ && Clock::now() >= load_again_) newest_ = loaded_;  // somebody may have mended it
+  // Somebody may have mended it, or what was missing has come.
+  const bool may_be_better = is_unusable_ || !conditions_.empty() || awaits_ != awaited();
+  if (!newest_ && may_be_better && Clock::now() >= load_again_) newest_ = loaded_;
   if (!newest_) return;
   processes_.release_reserve();
-  load_ = std::make_unique<LoadProcess>(LoadJob{folder_ / "rig.yaml"}, log_fd_);
+  load_ = std::make_unique<LoadProcess>(LoadJob{rig_file_in(folder_)}, log_fd_);
   loading_ = *std::exchange(newest_, std::nullopt);
+}
+
+std::string ClusterRig::describe(const std::vector<ConfigError>& errors) const {
+  std::string text;
+  for (const ConfigError& error : errors)
+    text += (text.empty() ? "" : "; ") + format(error, (rig_file_in(folder_)).string());
+  return text;
+}
+
+std::size_t ClusterRig::awaited() const {
+  return static_cast<std::size_t>(std::ranges::count_if(rig_.machine.devices.gpus, &Gpu::awaited));
 }
 
 // A rig that cannot be used here changes nothing: what runs goes on as it was, until another node has taken it.
 void ClusterRig::take(LoadedConfig loaded) {
-  std::string problem;
-  // Another node may have what is missing here.
-  for (const auto* errors : {&loaded.errors, &loaded.conditions}) {
-    for (const ConfigError& error : *errors)
-      problem += (problem.empty() ? "" : "; ") + format(error, (folder_ / "rig.yaml").string());
-  }
+  load_again_ = Clock::now() + try_to_load_again;
+  const std::string problem = describe(loaded.errors);
   if (!problem.empty() && problem != std::exchange(problem_, problem))
     spdlog::error("the cluster's rig cannot be used on this node, and is tried again: {}", problem);
-  is_unusable_ = !problem.empty();
-  load_again_ = Clock::now() + try_to_load_again;
-  next_offer_ = {};
+  const bool was_unusable = std::exchange(is_unusable_, !problem.empty());
+  if (is_unusable_ || was_unusable) next_offer_ = {};
   if (is_unusable_) return;
   problem_.clear();
+  const std::string conditions = describe(loaded.conditions);
+  const bool is_known = taken_ == loaded_ && conditions == conditions_ && awaits_ == awaited();
+  if (is_known) return;
+  if (!conditions.empty() && conditions != conditions_)
+    spdlog::warn("not on this node now, which leaves it to others: {}", conditions);
+  conditions_ = conditions;
+  taken_ = loaded_;
+  next_offer_ = {};
+  add_missing_gpus(rig_.machine.devices, loaded.rig);
+  awaits_ = awaited();
   cameras_.clear();
   failed_.clear();
   needs_.emplace();
@@ -239,12 +273,18 @@ void ClusterRig::take(LoadedConfig loaded) {
     std::erase_if(parts[camera.name], [&](const RemotePart& part) { return part.at.node != own; });
     make_own_places_local(camera, own);
   }
+  const std::vector<ConfigError> missing = loaded.conditions;
   each_camera_alone(std::move(loaded), [&](const LoadedConfig& one) {
     const CameraConfig& config = one.rig.cameras.front();
-    const std::vector<ConfigError> errors = check_gpus(one, rig_.machine);
-    cameras_[config.name] = {config, errors.empty() ? "" : errors.front().message, std::move(parts[config.name])};
-    needs_->cameras.push_back(
-        {config.name, config.priority, camera_ways(one, rig_.machine, rig_.costs, rig_.streams), units[config.name]});
+    const GpuFindings found = check_gpus(one, rig_.machine);
+    std::string obstacle = problem_in(missing, config.name);
+    for (const auto* const errors : {&found.conditions, &found.mistakes}) {
+      if (!errors->empty()) obstacle = errors->front().message;
+    }
+    std::vector<NodeAmounts> ways;
+    if (obstacle.empty()) ways = camera_ways(one, rig_.machine, rig_.costs, rig_.streams);
+    needs_->cameras.push_back({config.name, config.priority, std::move(ways), units[config.name]});
+    cameras_[config.name] = {config, std::move(obstacle), std::move(parts[config.name])};
   });
   spdlog::info("the cluster's rig has {} cameras", cameras_.size());
   processes_.send_to_all(ProcessKind::cluster, *needs_);

@@ -31,6 +31,9 @@ namespace campipe {
 struct CameraConfig;
 struct LoadedConfig;
 
+// Where the process `cluster` writes the rig that counts.
+std::filesystem::path cluster_rig_file(const RigState& rig);
+
 class ClusterRig {
  public:
   // What loads a rig logs to `log_fd`. `on_refused`: this rig must not run, since another one has the node's name.
@@ -76,6 +79,8 @@ class ClusterRig {
   };
   void follow_load();
   void take(LoadedConfig loaded);
+  [[nodiscard]] std::string describe(const std::vector<ConfigError>& errors) const;
+  [[nodiscard]] std::size_t awaited() const;
   void send_needs();
   void follow_capacity();
   void follow_links();
@@ -106,8 +111,11 @@ class ClusterRig {
   std::unique_ptr<LinkCheck> link_check_;
   std::optional<messages::LinksFound> links_found_;  // by it; none: it has not ended yet
   Clock::time_point next_offer_ = {};
-  bool is_unusable_ = false;  // the newest rig, here
-  std::string problem_;       // why
+  bool is_unusable_ = false;           // the newest rig, here
+  std::optional<std::int64_t> taken_;  // the revision that cameras_ are of
+  std::string conditions_;             // what of it is missing on this node
+  std::size_t awaits_ = 0;             // so many GPUs of it are
+  std::string problem_;                // why
   Clock::time_point load_again_ = {};
   // Cameras, and whether they leave; none: nothing is known yet.
   std::optional<std::map<std::string, bool>> duties_;

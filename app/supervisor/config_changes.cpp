@@ -10,8 +10,11 @@
 #include "app/config/config.h"
 #include "app/config/report.h"
 #include "app/config/rig_config.h"
+#include "app/control/messages/cluster.h"
 #include "app/control/messages/to_publisher.h"
+#include "app/placement/missing_gpus.h"
 #include "app/supervisor/answers.h"
+#include "app/supervisor/cluster_rig.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -20,6 +23,8 @@ namespace {
 
 constexpr std::size_t most_errors = 100;  // are reported of a configuration
 constexpr std::size_t most_changes = 64;  // wait
+constexpr std::size_t most_left_behind = 8;
+constexpr int answered_elsewhere = 0;  // as an answer's status: who asked gets another one, later
 
 // What the processes were started with.
 std::optional<std::string> needs_restart(const RigConfig& before, const RigConfig& after) {
@@ -35,6 +40,18 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
   return std::nullopt;
 }
+
+// What a change is about.
+template <typename Change>
+constexpr ConfigPart changed_part = ConfigPart::camera;
+template <>
+constexpr ConfigPart changed_part<messages::PutMosaic> = ConfigPart::mosaic;
+template <>
+constexpr ConfigPart changed_part<messages::RemoveMosaic> = ConfigPart::mosaic;
+template <>
+constexpr ConfigPart changed_part<messages::PutGroup> = ConfigPart::group;
+template <>
+constexpr ConfigPart changed_part<messages::RemoveGroup> = ConfigPart::group;
 
 bool is_reload(const messages::ConfigChange& change) { return std::holds_alternative<messages::Reload>(change); }
 
@@ -95,9 +112,11 @@ void ConfigChanges::send_answer(pid_t asker, std::uint64_t request, messages::An
 }
 
 void ConfigChanges::ask(messages::ConfigChange change, pid_t asker) {
-  if (rig_.config->cluster && !is_reload(change)) {
+  if (rig_.config->cluster && std::holds_alternative<messages::EnableCamera>(change)) {
     return send_answer(asker, number_of(change),
-                       refused(409, "the cameras are a cluster's: change its rig with `campipe cluster apply FILE`"));
+                       refused(409,
+                               "the cameras are a cluster's: put the camera with `enabled`, or change the rig with "
+                               "`campipe cluster apply FILE`"));
   }
   if (waiting_.size() == most_changes) {
     return send_answer(asker, number_of(change), refused(409, "too many changes wait already; try again later"));
@@ -120,11 +139,15 @@ void ConfigChanges::go_on() {
   if (load_) {
     const auto loaded = load_->look();
     if (!loaded) return;
-    left_behind_ = std::move(load_);
+    left_behind_.push_back(std::move(load_));
     do_step([&, then = std::exchange(then_, nullptr)] { return then(*loaded); });
   }
   while (!load_ && !waiting_.empty()) {
-    do_step([this] { return std::visit([this](const auto& asked) { return begin(asked); }, waiting_.front().change); });
+    do_step([this] {
+      return std::visit(
+          [this](const auto& asked) { return rig_.config->cluster ? begin_for_cluster(asked) : begin(asked); },
+          waiting_.front().change);
+    });
   }
 }
 
@@ -134,8 +157,19 @@ void ConfigChanges::do_step(const std::function<std::optional<messages::Answer>(
   if (!answer) return;
   const Waiting done = std::move(waiting_.front());
   waiting_.pop_front();
+  forget_gpus();
   if (is_reload(done.change)) end_reload(*answer);
-  send_answer(done.asker, number_of(done.change), *answer);
+  if (answer->status != answered_elsewhere) send_answer(done.asker, number_of(done.change), *answer);
+}
+
+// Of cameras that have gone, or were refused.
+void ConfigChanges::forget_gpus() {
+  if (rig_.config->cluster || !any_awaited(rig_.machine.devices)) return;
+  std::vector<CameraConfig> wanted;
+  for (const Camera& camera : rig_.cameras.all()) {
+    if (!camera.is_removed()) wanted.push_back(wanted_of(camera));
+  }
+  forget_unnamed_gpus(rig_.machine.devices, wanted, rig_.config->mps);
 }
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::Reload&) {
@@ -143,6 +177,37 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::Reload&) {
   service_.reloading();
   begin_load({rig_.options.config}, [this](const LoadedConfig& loaded) { return take(loaded); });
   return std::nullopt;
+}
+
+// The cluster's rig with the change must be good here; then the process `cluster` writes it, and all nodes follow it,
+// as after `campipe cluster apply`. Which node gets a camera is the plan's, so nothing runs here yet.
+template <typename Change>
+std::optional<messages::Answer> ConfigChanges::begin_for_cluster(const Change& asked) {
+  if constexpr (std::is_same_v<Change, messages::Reload> || std::is_same_v<Change, messages::EnableCamera>) {
+    return begin(asked);
+  } else {
+    const ConfigPart part = changed_part<Change>;
+    messages::ChangeRig change;
+    change.request = asked.request;
+    change.section = section_of(part);
+    change.name = asked.name;
+    if constexpr (requires { asked.config; }) change.keys = asked.config;
+    CameraChanges all;
+    all.put(part, change.name, change.keys);
+    auto then = [this, change, asker = waiting_.front().asker](const LoadedConfig& loaded) mutable {
+      if (!loaded.errors.empty()) {
+        const std::string body = join_path(change.section, change.name);
+        const bool is_wrong =
+            std::ranges::any_of(loaded.errors, [&](const ConfigError& error) { return is_of_body(error, body); });
+        return std::optional(refusal_of(loaded.errors, is_wrong ? 400 : 409, "the cluster's rig"));
+      }
+      change.digest = loaded.digest;
+      change_cluster_(std::move(change), asker);
+      return std::optional(messages::Answer{answered_elsewhere, {}});
+    };
+    begin_load({cluster_rig_file(rig_), all}, std::move(then));
+    return std::nullopt;
+  }
 }
 
 void ConfigChanges::refuse_all() {
@@ -155,12 +220,13 @@ void ConfigChanges::refuse_all() {
 
 // Throws Error.
 void ConfigChanges::begin_load(const LoadJob& job, AfterLoad then) {
-  if (left_behind_ && !left_behind_->gone()) {
+  std::erase_if(left_behind_, [](const auto& load) { return load->gone(); });
+  const bool writes = std::ranges::any_of(left_behind_, [](const auto& load) { return load->writes(); });
+  if (writes || left_behind_.size() >= most_left_behind) {
     throw Error(
         "the process that was to read or write it before cannot be ended: it waits for a disk that does not "
         "answer; mend that first");
   }
-  left_behind_.reset();
   processes_.release_reserve();
   load_ = std::make_unique<LoadProcess>(job, log_fd_);
   then_ = std::move(then);
@@ -178,7 +244,10 @@ void ConfigChanges::begin_load_with(ConfigPart part, const std::string& name, nl
       return std::optional(
           refused(409, rig_.options.config.string() + " has been edited since it was read: reload it first"));
     }
-    if (errors.empty()) return then(loaded);
+    if (errors.empty()) {
+      accept(loaded, body);
+      return then(loaded);
+    }
     const bool is_wrong = std::ranges::any_of(errors, [&](const auto& error) { return is_of_body(error, body); });
     return std::optional(refusal_of(errors, is_wrong ? 400 : 409));
   });
@@ -196,14 +265,30 @@ void ConfigChanges::end_reload(const messages::Answer& answer) {
 
 // Nothing: it is good.
 std::vector<ConfigError> ConfigChanges::errors_of(const LoadedConfig& loaded) const {
-  return loaded.errors.empty() ? check_gpus(loaded, rig_.machine) : loaded.errors;
+  return loaded.errors.empty() ? check_gpus(loaded, rig_.machine).mistakes : loaded.errors;
+}
+
+// What is missing for what is changed, `body`, waits or runs elsewhere. Empty: all of it may be changed.
+void ConfigChanges::accept(const LoadedConfig& loaded, const std::string& body) {
+  for (const auto& conditions : {loaded.conditions, check_gpus(loaded, rig_.machine).conditions}) {
+    for (const ConfigError& condition : conditions) {
+      if (body.empty() || is_of_body(condition, body))
+        spdlog::warn("not now: {}", format(condition, rig_.options.config.string()));
+    }
+  }
+  add_missing_gpus(rig_.machine.devices, loaded.rig);
 }
 
 messages::Answer ConfigChanges::refusal_of(const std::vector<ConfigError>& errors, int status) const {
+  return refusal_of(errors, status, rig_.options.config.string());
+}
+
+messages::Answer ConfigChanges::refusal_of(const std::vector<ConfigError>& errors, int status,
+                                           const std::string& file) {
   nlohmann::json lines = nlohmann::json::array();
   for (const ConfigError& error : errors) {
     if (lines.size() == most_errors) break;
-    lines.push_back(format(error, rig_.options.config.string()));
+    lines.push_back(format(error, file));
   }
   if (errors.size() > most_errors) {
     lines.push_back("and " + std::to_string(errors.size() - most_errors) + " more mistakes");
@@ -217,6 +302,7 @@ messages::Answer ConfigChanges::take(const LoadedConfig& loaded) {
   if (const auto key = needs_restart(*rig_.config, loaded.rig)) {
     return refused(409, "'" + *key + "' cannot be changed while the rig runs; restart it");
   }
+  accept(loaded, "");
   const Admission before = std::exchange(rig_.config->admission, loaded.rig.admission);
   const Balance balance = std::exchange(rig_.config->balance, loaded.rig.balance);
   CameraDifference cameras;

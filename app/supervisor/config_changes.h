@@ -26,17 +26,24 @@ struct CameraConfig;
 struct LoadedConfig;
 struct RigConfig;
 
+namespace messages {
+struct ChangeRig;
+}  // namespace messages
+
 class ConfigChanges {
  public:
+  // Answers who asked, when the cluster's rig has been changed, or was not.
+  using ChangeCluster = std::function<void(messages::ChangeRig change, pid_t asker)>;
   // What loads the configuration logs to `log_fd`. `show_ready`: a reload is over.
   ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, ServiceNotifier& service, int log_fd,
-                std::function<void()> show_ready)
+                std::function<void()> show_ready, ChangeCluster change_cluster)
       : rig_(rig),
         processes_(processes),
         roster_(roster),
         service_(service),
         log_fd_(log_fd),
-        show_ready_(std::move(show_ready)) {}
+        show_ready_(std::move(show_ready)),
+        change_cluster_(std::move(change_cluster)) {}
 
   // `asker`: the publisher whose servers ask, which is answered when the change has been made; 0: SIGHUP does.
   void ask(messages::ConfigChange change, pid_t asker);
@@ -67,15 +74,22 @@ class ConfigChanges {
   std::optional<messages::Answer> begin(const messages::RemoveMosaic& asked);
   std::optional<messages::Answer> begin(const messages::PutGroup& asked);
   std::optional<messages::Answer> begin(const messages::RemoveGroup& asked);
+  // Of a node of a cluster: PutCamera, RemoveCamera and the like.
+  template <typename Change>
+  std::optional<messages::Answer> begin_for_cluster(const Change& asked);
   // A camera or a mosaic.
   std::optional<messages::Answer> put_stream(ConfigPart part, const messages::PutCamera& asked);
   std::optional<messages::Answer> remove_stream(ConfigPart part, const messages::RemoveCamera& asked);
   void refuse_all();
+  void forget_gpus();
   void begin_load(const LoadJob& job, AfterLoad then);
   void begin_load_with(ConfigPart part, const std::string& name, nlohmann::json keys, AfterLoad then);
   void end_reload(const messages::Answer& answer);
   [[nodiscard]] std::vector<ConfigError> errors_of(const LoadedConfig& loaded) const;
+  void accept(const LoadedConfig& loaded, const std::string& body);
   [[nodiscard]] messages::Answer refusal_of(const std::vector<ConfigError>& errors, int status) const;
+  [[nodiscard]] static messages::Answer refusal_of(const std::vector<ConfigError>& errors, int status,
+                                                   const std::string& file);
   messages::Answer take(const LoadedConfig& loaded);
   std::optional<messages::Answer> make_change(const CameraChanges& change, bool persist,
                                               const std::function<messages::Answer()>& make);
@@ -91,11 +105,12 @@ class ConfigChanges {
   ServiceNotifier& service_;
   int log_fd_;
   std::function<void()> show_ready_;
+  ChangeCluster change_cluster_;
   CameraChanges changes_;        // since the file was read last
   std::deque<Waiting> waiting_;  // while load_ is at work, for the first one
   std::unique_ptr<LoadProcess> load_;
   AfterLoad then_;
-  std::unique_ptr<LoadProcess> left_behind_;  // the one before; it may not have ended
+  std::vector<std::unique_ptr<LoadProcess>> left_behind_;  // those before that have not ended
 };
 
 }  // namespace campipe

@@ -107,6 +107,14 @@ void GpuHealth::on_loss(const Device& device, const std::string& what, Clock::ti
   suspect(gpu, what, now);
 }
 
+void GpuHealth::miss(const Device& device, const std::string& reason, Clock::time_point now) {
+  become(known(device), State::gone, reason, now);
+}
+
+void GpuHealth::forget(const Device& device) {
+  std::erase_if(gpus_, [&](const Known& gpu) { return gpu.gpu.device == device; });
+}
+
 void GpuHealth::on_hang(const Device& device, const std::string& what, Clock::time_point now) {
   if (!is_gone(device)) suspect(known(device), what, now);
 }

@@ -48,6 +48,11 @@ class GpuHealth {
   void on_hang(const Device& device, const std::string& what, Clock::time_point now);
   // `problem`: why a new process cannot use it; empty: it can.
   void on_check(const Device& device, const std::string& problem, Clock::time_point now);
+  // It has never been here, as far as anybody knows. Whoever says so looks for it: here it is neither checked nor come
+  // back. `reason`: the newest.
+  void miss(const Device& device, const std::string& reason, Clock::time_point now);
+  // It is not that device that is missed any more.
+  void forget(const Device& device);
   // What has become due, each step once.
   std::vector<Step> follow(Clock::time_point now);
 

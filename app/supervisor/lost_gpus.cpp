@@ -31,6 +31,18 @@ bool is_on_its_way(const Camera& camera) { return camera.relocation || (camera.r
 
 }  // namespace
 
+LostGpus::LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
+                   Relocations& relocations, LoadShedder& shedder, int log_fd)
+    : rig_(rig),
+      processes_(processes),
+      lifecycle_(lifecycle),
+      roster_(roster),
+      moves_(moves),
+      relocations_(relocations),
+      shedder_(shedder),
+      log_fd_(log_fd),
+      arrivals_(rig.settings().mps) {}
+
 Gpu* LostGpus::find(const Device& device) {
   const auto found = std::ranges::find(rig_.machine.devices.gpus, device, &Gpu::device);
   return found != rig_.machine.devices.gpus.end() ? &*found : nullptr;
@@ -59,11 +71,16 @@ void LostGpus::on_death(const ManagedProcess& process, const ExitInfo& info) {
 
 void LostGpus::add_waits(std::vector<pollfd>& waits) const {
   for (const DeviceCheck& check : checks_) check.add_waits(waits);
+  arrivals_.add_waits(waits);
 }
 
 void LostGpus::follow() {
-  if (rig_.phase != RunPhase::running) return checks_.clear();
+  if (rig_.phase != RunPhase::running) {
+    checks_.clear();
+    return arrivals_.stop();
+  }
   look_at_checks();
+  follow_awaited();
   for (const GpuHealth::Step& step : health_.follow(Clock::now())) do_step(step);
   end_nodes_of_gone();
   end_masters_of_gone();
@@ -79,7 +96,7 @@ nlohmann::json LostGpus::status() const {
     }
     const auto ago = std::chrono::nanoseconds(Clock::now() - gpu.since);
     all.push_back({{"gpu", gpu_name(rig_.machine.devices, gpu.device)},
-                   {"uuid", to_string(gpu.device)},
+                   {"uuid", is_invented(gpu.device) ? "" : to_string(gpu.device)},
                    {"state", name_of(gpu.state)},
                    {"reason", gpu.reason},
                    {"cameras", cameras},
@@ -100,6 +117,42 @@ void LostGpus::look_at_checks() {
   }
 }
 
+void LostGpus::follow_awaited() {
+  const auto now = Clock::now();
+  miss_awaited(now);
+  if (!any_awaited(rig_.machine.devices)) return arrivals_.stop();
+  const auto found = arrivals_.look(now);
+  if (!found) return;
+  for (const GpuArrival& arrival : take_arrivals(rig_.machine.devices, *found)) arrive(arrival);
+  miss_awaited(now);  // for newer reasons
+}
+
+void LostGpus::miss_awaited(Clock::time_point now) {
+  const std::vector<GpuHealth::Gpu> known = health_.all();
+  for (const Gpu& gpu : rig_.machine.devices.gpus) {
+    if (!gpu.awaited) continue;
+    const bool is_news = std::ranges::find(known, gpu.device, &GpuHealth::Gpu::device) == known.end();
+    health_.miss(gpu.device, gpu.gone, now);
+    if (is_news)
+      spdlog::error("GPU {} is gone: {}; its cameras run on what there is until it comes",
+                    gpu_name(rig_.machine.devices, gpu.device), gpu.gone);
+  }
+  for (const GpuHealth::Gpu& gpu : known) {
+    if (find(gpu.device) == nullptr) health_.forget(gpu.device);  // no camera asks for it any more
+  }
+}
+
+// Under another name than before, if it was named by its index.
+void LostGpus::arrive(const GpuArrival& arrival) {
+  health_.forget(arrival.awaited);
+  for (Camera& camera : rig_.cameras.all()) {
+    if (camera.home == arrival.awaited) camera.home = arrival.here;
+  }
+  add_costs(rig_.costs, costs_, *find(arrival.here));
+  rig_.weights = {};
+  come_back(arrival.here, "now");
+}
+
 void LostGpus::do_step(const GpuHealth::Step& step) {
   switch (step.what) {
     case GpuHealth::Step::What::check:
@@ -107,7 +160,7 @@ void LostGpus::do_step(const GpuHealth::Step& step) {
     case GpuHealth::Step::What::leave:
       return leave(step.device, step.reason);
     case GpuHealth::Step::What::come_back:
-      return come_back(step.device, step.reason);
+      return come_back(step.device, "again, " + step.reason);
     case GpuHealth::Step::What::send_on:
       return send_guests_on(step.device);
   }
@@ -224,7 +277,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
     const bool is_on_cpu = camera.home && camera.stands_in == "cpu";
     if (lives_there || is_on_cpu) returning.push_back(&camera);
   }
-  spdlog::info("GPU {} is here again, {}; {} cameras go there", gpu->index, reason, returning.size());
+  spdlog::info("GPU {} is here {}; {} cameras go there", gpu->index, reason, returning.size());
   for (Camera* const camera : returning) {
     const bool lives_there = camera->home == device || !camera->home;
     const bool is_free = camera->asked->gpu == "auto";

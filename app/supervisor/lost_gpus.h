@@ -1,5 +1,6 @@
 // What becomes of a rig when a GPU is gone, and when it is back: its cameras go on where there is a place for them, by
 // their priority, and go back (Relocations). The others are not touched. GpuHealth decides when (docs/decisions/0016).
+// A GPU that was not there when the rig wanted it is gone as well, and GpuArrivals looks for it.
 #pragma once
 
 #include <poll.h>
@@ -11,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "app/placement/missing_gpus.h"
 #include "app/probe/device_check.h"
 #include "app/supervisor/camera_lifecycle.h"
 #include "app/supervisor/camera_roster.h"
+#include "app/supervisor/gpu_arrivals.h"
 #include "app/supervisor/gpu_health.h"
 #include "app/supervisor/load_shedder.h"
 #include "app/supervisor/moves.h"
@@ -27,15 +30,7 @@ class LostGpus {
  public:
   // What checks log goes to `log_fd`.
   LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-           Relocations& relocations, LoadShedder& shedder, int log_fd)
-      : rig_(rig),
-        processes_(processes),
-        lifecycle_(lifecycle),
-        roster_(roster),
-        moves_(moves),
-        relocations_(relocations),
-        shedder_(shedder),
-        log_fd_(log_fd) {}
+           Relocations& relocations, LoadShedder& shedder, int log_fd);
 
   // After everything else has been done about it.
   void on_death(const ManagedProcess& process, const ExitInfo& info);
@@ -51,6 +46,9 @@ class LostGpus {
 
  private:
   void look_at_checks();
+  void follow_awaited();
+  void miss_awaited(Clock::time_point now);
+  void arrive(const GpuArrival& arrival);
   void do_step(const GpuHealth::Step& step);
   void check(const Device& device);
   void leave(const Device& device, const std::string& reason);
@@ -82,6 +80,8 @@ class LostGpus {
   int log_fd_;
   GpuHealth health_;
   std::list<DeviceCheck> checks_;
+  GpuArrivals arrivals_;
+  const CostCache costs_ = load_costs();  // read once: later the disk might not answer
   Clock::time_point master_died_{};
   std::map<ProcessId, Clock::time_point> left_at_;  // since then a master does not let go of a GPU that is gone
 };

@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/cluster_config.h"
 #include "app/config/config.h"
+#include "app/config/paths.h"
 #include "app/config/rig_groups.h"
 #include "app/control/sent_stream.h"
 #include "core/clock.h"
@@ -164,9 +166,11 @@ void check_address(const std::string& key, const std::string& text, RigCheck& ch
 }
 
 // It is added to. A pipe would be waited for, and a link may lead anywhere.
-void check_events(const std::string& file, RigCheck& check) {
+void check_events(const RigConfig& rig, RigCheck& check) {
+  if (rig.events.empty()) return;
+  const std::string file = with_node(rig.events, rig.cluster ? node_name(*rig.cluster) : "");
   struct stat found {};
-  if (file.empty() || ::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
+  if (::lstat(file.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return;
   ConfigPlace place;
   place.path = "events";
   refuse(check, place, fmt::format("'{}' is there and is not a regular file; name another one", file));
@@ -183,7 +187,7 @@ RigCheck check_rig(const LoadedConfig& loaded) {
     camera.mosaic ? check_mosaic(camera, places, check) : check_camera(camera, places, check);
   }
   for (const RigGroup& group : groups_of(rig)) check.lines.push_back(describe(group));
-  check_events(rig.events, check);
+  check_events(rig, check);
   check_address("http_address", rig.server.http_address, check);
   check_address("rtsp_address", rig.server.rtsp_address, check);
   return check;

@@ -19,10 +19,10 @@ constexpr auto sample_poll = std::chrono::milliseconds(5);
 double own_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
+  const auto in_seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
   };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace campipe {
 namespace {
 
 using std::chrono::seconds;
-constexpr auto window_length = seconds(2);
+constexpr auto overload_window = seconds(2);
 constexpr auto first_patience = seconds(15);
 constexpr auto longest_patience = seconds(480);
 
@@ -51,7 +51,7 @@ std::vector<ShedPolicy::Change> ShedPolicy::look_at(const std::vector<Load>& loa
     const auto [known, is_new] = devices_.try_emplace(name, Device{now, {}, now, {}, first_patience});
     Device& device = known->second;
     if (is_new) begin_window(device, of_device, now);
-    if (now - device.window < window_length) continue;
+    if (now - device.window < overload_window) continue;
     if (auto change = judge(device, of_device, now)) changes.push_back(std::move(*change));
     begin_window(device, of_device, now);
   }

@@ -55,6 +55,7 @@ nlohmann::json process_json(const ProcessStatus& process) {
   return json;
 }
 
+constexpr double least_window_s = 0.8;              // that a frame rate is reckoned over
 constexpr std::int64_t beats_within = 500'000'000;  // ns: a process that runs does so every tenth of a second
 
 WorkerLoad load_of(const Camera& camera, const FrameCounts& counts, const RigStatus& rig, const RigPage& page) {
@@ -82,8 +83,10 @@ Latencies StatusJson::newest(const Camera& camera, const Output& output, const R
   const Latencies recent = all.since(sample.before);
   const double seconds = std::chrono::duration<double>(now - sample.at).count();
   const bool known = sample.at != Clock::time_point{};
-  sample.fps = known ? static_cast<double>(encoded - sample.encoded) / std::max(seconds, 1e-3) : 0;
-  if (!known || seconds > 0.8) {
+  if (!known || seconds > least_window_s) {
+    // Since it began, which was at some time in it, a whole one must have passed.
+    sample.fps = known && sample.any ? static_cast<double>(encoded - sample.encoded) / seconds : 0;
+    sample.any = encoded > 0;
     sample.before = sample.last;
     sample.last = all;
     sample.at = now;

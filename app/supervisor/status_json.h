@@ -51,6 +51,7 @@ class StatusJson {
     std::string name = {};  // whose: ids are used again
     Clock::time_point at = {};
     std::uint64_t encoded = 0;
+    bool any = false;  // a frame has come
     Latencies before = {};
     Latencies last = {};
     double fps = 0;

@@ -47,6 +47,11 @@ std::string main_cause(const std::map<std::string, std::uint64_t>& dropped) {
   return most == dropped.end() ? "" : most->first;
 }
 
+constexpr double least_window_s = 1;  // that a frame rate is reckoned over
+constexpr auto longest_window = std::chrono::seconds(3);
+
+std::string rate_text(std::optional<double> fps) { return fps ? fmt::format("{:.1f}", *fps) : "-"; }
+
 std::string drops_of(const CameraStatus& camera) {
   if (camera.dropped == 0) return "0";
   return fmt::format("{} {}", camera.dropped, camera.main_cause);
@@ -67,9 +72,8 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
   std::vector<std::string> lines;
   lines.push_back(row("camera", "state", "fps in", "fps out", "p50 ms", "p95 ms", "worker", "gpu", "drops"));
   for (const CameraStatus& c : cameras) {
-    std::string line =
-        row(c.name, c.state, fmt::format("{:.1f}", c.fps_in), fmt::format("{:.1f}", c.fps_out),
-            milliseconds_text(c.p50_ms), milliseconds_text(c.p95_ms), fmt::format("{}", c.worker), c.gpu, drops_of(c));
+    std::string line = row(c.name, c.state, rate_text(c.fps_in), rate_text(c.fps_out), milliseconds_text(c.p50_ms),
+                           milliseconds_text(c.p95_ms), fmt::format("{}", c.worker), c.gpu, drops_of(c));
     if (!c.note.empty()) line += "  " + c.note;
     lines.push_back(std::move(line));
   }
@@ -81,9 +85,9 @@ std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, 
 }
 
 std::string format_line(const CameraStatus& c) {
-  std::string line = fmt::format(
-      "{}: {}, {:.1f} fps in, {:.1f} out, latency p50 {} ms, p95 {} ms, dropped {}, worker {}", c.name, c.state,
-      c.fps_in, c.fps_out, milliseconds_text(c.p50_ms), milliseconds_text(c.p95_ms), drops_of(c), c.worker);
+  std::string line = fmt::format("{}: {}, {} fps in, {} out, latency p50 {} ms, p95 {} ms, dropped {}, worker {}",
+                                 c.name, c.state, rate_text(c.fps_in), rate_text(c.fps_out),
+                                 milliseconds_text(c.p50_ms), milliseconds_text(c.p95_ms), drops_of(c), c.worker);
   if (c.gpu != "cpu") line += " on GPU " + c.gpu;
   if (!c.note.empty()) line += ", " + c.note;
   return line;
@@ -121,37 +125,60 @@ void StatusView::log_line(const std::string& given) {
   out_.put(before + line + "\n" + drawn());
 }
 
-std::vector<CameraStatus> StatusView::measure(const Cameras& cameras, const RigPage& page) {
+std::vector<CameraStatus> StatusView::measure(const Cameras& cameras, const RigPage& page, bool over) {
   std::vector<CameraStatus> result;
   for (const Camera& camera : cameras.all()) {
-    for (const Output& output : camera.outputs) result.push_back(measure(camera, output, page));
+    for (const Output& output : camera.outputs) result.push_back(measure(camera, output, page, over));
   }
   return result;
 }
 
-CameraStatus StatusView::measure(const Camera& camera, const Output& output, const RigPage& page) {
-  const Sample now{output.config.name, Clock::now(), count(camera, output, page), latency_of(camera, output, page)};
-  // Its place may have been another output's.
-  const Sample begin = output.before ? now : Sample{now.name, camera.begun, {}, {}};
-  Sample& before = samples_.try_emplace(output.id, begin).first->second;
-  if (now.name != before.name || now.counts.decoded < before.counts.decoded) before = begin;
+StatusView::Sample StatusView::sample_of(const Camera& camera, const Output& output, const RigPage& page) {
+  return {output.config.name, Clock::now(), count(camera, output, page), latency_of(camera, output, page)};
+}
+
+// What passed before them, such as a camera's connecting, is no part of their rate.
+void StatusView::note_first_frames(const Cameras& cameras, const RigPage& page) {
+  for (const Camera& camera : cameras.all()) {
+    for (const Output& output : camera.outputs) {
+      const auto before = samples_.find(output.id);
+      const bool began =
+          before != samples_.end() && before->second.name == output.config.name && before->second.counts.decoded > 0;
+      if (!began && output.state == CameraState::running)
+        samples_.insert_or_assign(output.id, sample_of(camera, output, page));
+    }
+  }
+}
+
+CameraStatus StatusView::measure(const Camera& camera, const Output& output, const RigPage& page, bool over) {
+  const Sample now = sample_of(camera, output, page);
+  Sample before{now.name, camera.begun, {}, {}};
+  if (!over) {
+    Sample& kept = samples_.try_emplace(output.id, now).first->second;
+    // Its place may have been another output's.
+    if (now.name != kept.name || now.counts.decoded < kept.counts.decoded) kept = now;
+    before = kept;
+    // The terminal shows a window of some seconds, so that its numbers can be read.
+    if (!terminal_ || now.at - kept.at > longest_window) kept = now;
+  }
   const double seconds = std::max(std::chrono::duration<double>(now.at - before.at).count(), 1e-3);
+  const auto rate = [&](std::uint64_t frames) {
+    const bool known = over || now.counts.decoded == 0 || seconds >= least_window_s;
+    return known ? std::optional(static_cast<double>(frames) / seconds) : std::nullopt;
+  };
   const auto dropped = lost(now.counts);
   const HistogramCounts latency = now.latency.since(before.latency);
-  CameraStatus status{output.config.name,
-                      name_of(output.state),
-                      static_cast<double>(now.counts.decoded - before.counts.decoded) / seconds,
-                      static_cast<double>(now.counts.encoded - before.counts.encoded) / seconds,
-                      latency.quantile(0.5) / 1e6,
-                      latency.quantile(0.95) / 1e6,
-                      total_of(dropped),
-                      main_cause(dropped),
-                      camera.encoder_of(camera.own()).worker,
-                      camera.encoder_of(camera.own()).gpu,
-                      output.reason};
-  // The terminal shows a window of some seconds, so that its numbers can be read.
-  if (!terminal_ || seconds > 3) before = now;
-  return status;
+  return {output.config.name,
+          name_of(output.state),
+          rate(now.counts.decoded - before.counts.decoded),
+          rate(now.counts.encoded - before.counts.encoded),
+          latency.quantile(0.5) / 1e6,
+          latency.quantile(0.95) / 1e6,
+          total_of(dropped),
+          main_cause(dropped),
+          camera.encoder_of(camera.own()).worker,
+          camera.encoder_of(camera.own()).gpu,
+          output.reason};
 }
 
 // What takes the table off the terminal.
@@ -175,9 +202,10 @@ void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
 }
 
 void StatusView::update(const Cameras& cameras, const RigPage& page) {
+  note_first_frames(cameras, page);
   if (Clock::now() < next_) return;
   next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
-  const auto statuses = measure(cameras, page);
+  const auto statuses = measure(cameras, page, false);
   if (terminal_) return draw(statuses, false);
   for (const CameraStatus& status : changes_.take(statuses, Clock::now())) spdlog::info("{}", format_line(status));
 }
@@ -201,8 +229,7 @@ std::vector<CameraStatus> StatusChanges::take(const std::vector<CameraStatus>& c
 
 void StatusView::finish(const Cameras& cameras, const RigPage& page) {
   if (terminal_) {
-    samples_.clear();  // the averages of the whole run
-    draw(measure(cameras, page), true);
+    draw(measure(cameras, page, true), true);
   }
   lines_drawn_ = 0;
   table_.clear();

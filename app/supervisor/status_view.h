@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ namespace campipe {
 struct CameraStatus {
   std::string name;
   std::string state;
-  double fps_in = 0;
-  double fps_out = 0;
+  std::optional<double> fps_in = {};  // nothing: frames have not come for long enough to tell
+  std::optional<double> fps_out = {};
   double p50_ms = 0;
   double p95_ms = 0;
   std::uint64_t dropped = 0;
@@ -74,8 +75,11 @@ class StatusView {
     HistogramCounts latency;
   };
 
-  std::vector<CameraStatus> measure(const Cameras& cameras, const RigPage& page);
-  CameraStatus measure(const Camera& camera, const Output& output, const RigPage& page);
+  void note_first_frames(const Cameras& cameras, const RigPage& page);
+  // `over`: of the whole run.
+  std::vector<CameraStatus> measure(const Cameras& cameras, const RigPage& page, bool over);
+  CameraStatus measure(const Camera& camera, const Output& output, const RigPage& page, bool over);
+  static Sample sample_of(const Camera& camera, const Output& output, const RigPage& page);
   void draw(const std::vector<CameraStatus>& cameras, bool over);
   std::string erased();
   std::string drawn();

@@ -9,6 +9,7 @@
 #include "app/config/remote_place.h"
 #include "app/config/rig_config.h"
 #include "app/config/serves.h"
+#include "app/control/messages/cluster.h"
 #include "app/control/messages/to_publisher.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
@@ -78,7 +79,9 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
                   [this](const ManagedProcess& process) { return needed(process); },
                   [this](const ManagedProcess& process) { return lost_gpus_.is_doubtful(process.place.gpu); }}),
-      changes_(rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); }) {
+      changes_(
+          rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); },
+          [this](messages::ChangeRig change, pid_t asker) { cluster_control_.ask(std::move(change), asker); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
   rig_.costs = load_machine_costs(machine.devices);
   require_cluster(rig);

@@ -6,6 +6,7 @@
 #include "app/rings/cell_queue.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/nanoseconds.h"
 #include "core/utc_text.h"
 #include "ipc/edge_blocks.h"
 #include "ipc/rig_page.h"
@@ -13,10 +14,9 @@
 namespace campipe {
 namespace {
 
-constexpr std::int64_t second = 1'000'000'000;
 // Frames of a camera that sends a few a second are shown until the next ones are overdue.
-constexpr std::int64_t least_patience = 2 * second;
-constexpr std::int64_t patience_without_rate = 5 * second;
+constexpr std::int64_t least_patience = 2 * ns_per_s;
+constexpr std::int64_t patience_without_rate = 5 * ns_per_s;
 constexpr double overdue_frames = 4;
 
 // "since 14:03:22 UTC", and with its day where that is another one.

@@ -5,6 +5,7 @@
 
 #include "app/config/mosaic_config.h"
 #include "app/control/messages/run_node.h"
+#include "app/worker/room_interval.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::int64_t slice = 100'000'000;            // ns that a wait may last before the thread beats again
 constexpr std::int64_t longest_start = 2'000'000'000;  // likewise, for the first frames of all cells
-constexpr std::int64_t room_interval = 1'000'000'000;  // between two looks whether the GPU has room
 constexpr std::uint8_t limited_range = 1, bt709 = 1;   // as FFmpeg numbers them
 
 // As what cameras send is mostly meant, and what players take it for.
@@ -281,7 +281,7 @@ FrameRef ComposeInput::draw(FrameTaker& taker) {
 
 void ComposeInput::wait_for_room(const std::string& reason) {
   if (try_again_ == 0) spdlog::warn("{}: its frames are left out until the GPU has room: {}", name_, reason);
-  try_again_ = now_ns() + room_interval;
+  try_again_ = to_ns(Clock::now() + room_interval);
 }
 
 }  // namespace campipe

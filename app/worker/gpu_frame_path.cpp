@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/thread_scope.h"
 #include "app/worker/frame_path.h"
 #include "core/clock.h"
 #include "stages/filters/gpu_chain.h"
@@ -10,7 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto slice = milliseconds(100);          // how long a wait may last before the thread beats again
 constexpr auto gpu_patience = milliseconds(2000);  // a frame takes milliseconds, also on a GPU that is shared
 // When a writer's process is gone, its GPU has done what it ever will: only this process's own work takes time.
 constexpr auto fill_patience = milliseconds(250);
@@ -46,7 +46,7 @@ class GpuFramePath final : public FramePath {
  private:
   void wait(RingInUse* ring, const std::function<void()>& beat) {
     const Clock::time_point begin = Clock::now();
-    while (!chain_.wait(Clock::now() + slice)) {
+    while (!chain_.wait(Clock::now() + beat_slice)) {
       beat();
       const auto waited = Clock::now() - begin;
       const bool writer_gone = ring != nullptr && ring->ring.writer_state() == WriterState::gone;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/control/messages/run_node.h"
+#include "app/control/thread_scope.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "ipc/counter_table.h"
@@ -14,7 +15,6 @@
 namespace campipe {
 namespace {
 
-constexpr auto slice = std::chrono::milliseconds(100);    // how long a wait may last before the thread beats again
 constexpr auto longest_wait = std::chrono::seconds(30);   // for the others, with `wait`
 constexpr auto longest_finish = std::chrono::seconds(1);  // for what they still decide
 constexpr auto finish_spare = std::chrono::milliseconds(200);
@@ -103,7 +103,7 @@ SetOutcome GroupGate::agree(const Frame& own) {
   SetOutcome outcome = member_.arrive(times.set, times.media_time, Deadline(came) + longest);
   while (outcome == SetOutcome::open && !events_.abandoned()) {
     events_.beat();
-    outcome = member_.wait(Clock::now() + slice);
+    outcome = member_.wait(Clock::now() + beat_slice);
   }
   record_decisions();
   if (outcome != SetOutcome::broken) return outcome;
@@ -214,7 +214,7 @@ void GroupGate::finish() {
     follow();
     events_.beat();
     if (!company || left_ || Clock::now() >= deadline || events_.abandoned()) break;
-    page_->wait_for_change(changes, std::min(deadline, Clock::now() + slice));
+    page_->wait_for_change(changes, std::min(deadline, Clock::now() + beat_slice));
   }
   left_ = true;
   last_.reset();

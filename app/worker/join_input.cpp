@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "app/control/messages/run_node.h"
+#include "app/control/thread_scope.h"
+#include "app/worker/room_interval.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -14,9 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto slice = milliseconds(100);                // how long a wait may last before the thread beats again
-constexpr auto short_slice = milliseconds(20);           // while another tile may come back
-constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
+constexpr auto short_slice = milliseconds(20);  // while another tile may come back
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void JoinInput::run(FrameTaker& taker) {
 
 void JoinInput::wait(TilePart& part, FrameTaker& taker) {
   const bool all_there = std::ranges::all_of(parts_, [](const auto& other) { return other->is_awaited(); });
-  part.receive(Clock::now() + (all_there ? slice : short_slice));
+  part.receive(Clock::now() + (all_there ? beat_slice : short_slice));
   if (!part.next()) taker.rest();
 }
 

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/worker/room_interval.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ipc/drop_sum.h"
 #include "stages/filters/filter_sequence.h"
 
 namespace campipe {
-namespace {
-
-constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
-
-}  // namespace
+namespace {}  // namespace
 
 NodeOutput::NodeOutput(About about, const OutputEvents& events, NodePlace& place)
     : about_(std::move(about)),

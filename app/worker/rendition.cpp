@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/config/limited_rate.h"
+#include "app/config/paths.h"
 #include "app/config/stream_config.h"
 #include "app/control/thread_scope.h"
 #include "core/error.h"
@@ -22,7 +23,8 @@ constexpr int least_size = 64;  // samples; what would be smaller keeps its size
 std::unique_ptr<SnapshotWriter> make_snapshot(const ResolvedOutput& config) {
   if (!config.snapshot) return nullptr;
   const std::string path =
-      expand_record_path(config.snapshot->path, config.camera, config.output, utc_now_ns() / 1'000'000'000);
+      with_node(expand_record_path(config.snapshot->path, config.camera, config.output, utc_now_ns() / 1'000'000'000),
+                config.node);
   return std::make_unique<SnapshotWriter>(path, config.snapshot->every, [name = config.name](const std::string& why) {
     spdlog::warn("{}: {}", name, why);
   });

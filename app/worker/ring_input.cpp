@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/control/thread_scope.h"
 #include "core/clock.h"
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -9,11 +10,7 @@
 #include "ipc/rig_page.h"
 
 namespace campipe {
-namespace {
-
-constexpr auto slice = std::chrono::milliseconds(100);  // how long a wait may last before the thread beats again
-
-}  // namespace
+namespace {}  // namespace
 
 RingInput::RingInput(std::string name, EdgeId edge, const ReaderQueue& queue, const RigPage& page)
     : name_(std::move(name)), queue_(queue), edge_(page.edge_reader(edge, page.own())) {}
@@ -37,7 +34,7 @@ std::optional<InputRing> RingInput::next_ring(FrameTaker& taker) {
   while (!ring && !rings_.is_over()) {
     taker.rest();
     if (leaves_) return std::nullopt;
-    ring = rings_.next(slice);
+    ring = rings_.next(beat_slice);
   }
   return ring;
 }
@@ -54,7 +51,7 @@ void RingInput::drain(const InputRing& ring, FrameTaker& taker) {
     taker.beat();
     use.reader.set_heed(taker.heed());
     FrameRingReader::Lease lease;
-    const auto next = use.reader.next(lease, Clock::now() + slice);
+    const auto next = use.reader.next(lease, Clock::now() + beat_slice);
     if (next == FrameRingReader::Next::frame) {
       failpoint("stage.frame", name_);
       edge_.queue.record(now_ns() - lease.times.published);

@@ -19,6 +19,7 @@
 #include "app/control/ring_descriptors.h"
 #include "app/rings/retired_rings.h"
 #include "app/worker/node.h"
+#include "app/worker/room_interval.h"
 #include "app/worker/worker_gpu.h"
 #include "core/error.h"
 #include "core/failpoint.h"
@@ -26,8 +27,6 @@
 
 namespace campipe {
 namespace {
-
-constexpr auto room_interval = std::chrono::seconds(1);  // between two looks whether the GPU has room
 
 // A ring on its way from the supervisor to its node.
 struct GivenRing {

@@ -20,7 +20,7 @@ constexpr int border = 2;
 constexpr int most_reason_lines = 3;
 
 // All of these colours are grey.
-void fill(const MutableFrameView& view, const Rgb& grey) {
+void fill_grey(const MutableFrameView& view, const Rgb& grey) {
   const YuvColour colour = yuv_colour(grey, view.format);
   for (int plane = 0; plane < plane_count(view.format.pixels); ++plane) {
     const auto i = static_cast<std::size_t>(plane);
@@ -76,9 +76,9 @@ std::vector<Line> lines_that_fit(const Font& font, const CardText& text, int wid
 }  // namespace
 
 void draw_card(const MutableFrameView& cell, const Font* font, const CardText& text) {
-  fill(cell, border_colour);
+  fill_grey(cell, border_colour);
   const FrameRegion inner{border, border, cell.format.width - 2 * border, cell.format.height - 2 * border};
-  fill(region_of(cell, inner), card_colour);
+  fill_grey(region_of(cell, inner), card_colour);
   if (font == nullptr) return;
   const int margin = cell.format.width / 16;
   const std::vector<Line> lines = lines_that_fit(*font, text, inner.width - 2 * margin, inner.height);

@@ -16,7 +16,7 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t usual_frames = 3;  // one is being drawn, one encoded, and one waits for that
+constexpr std::size_t usual_gpu_frames = 3;  // one is being drawn, one encoded, and one waits for that
 
 CudaEvent make_event() {
   CudaEvent event;
@@ -106,7 +106,7 @@ std::shared_ptr<FramePool> make_pool(const FrameFormat& format) {
   cuda_check(cudaGetDevice(&index), "cannot find the current GPU");
   const FrameLayout layout{format, device_frame_alignment, MemoryKind::cuda, gpu_at(index)};
   auto pool = std::make_shared<FramePool>(layout, device_frame_bytes);
-  pool->reserve(usual_frames);
+  pool->reserve(usual_gpu_frames);
   return pool;
 }
 

@@ -4,12 +4,14 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "core/big_endian.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
+#include "core/nanoseconds.h"
+#include "stages/sinks/ebml.h"
+#include "stages/sinks/mp4_boxes.h"
 
 extern "C" {
 #include <libavutil/crc.h>
@@ -20,44 +22,20 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr std::size_t box_head = 8;  // size and name
 constexpr std::size_t mehd_size = 20;
 
-struct Box {
-  std::size_t begin = 0;  // from the start of the file
-  std::size_t size = 0;   // with its head
+// The box `mvhd`, as far as its first two times.
+struct MovieHeader {
+  std::uint64_t made = 0;  // s, from the beginning of 1904
+  std::uint64_t timescale = 0;
 };
 
-// The box `name` among those from `begin` to `end`, as far as it lies there.
-std::optional<Box> find_box(Bytes file, std::size_t begin, std::size_t end, std::string_view name) {
-  end = std::min(end, file.size());
-  while (begin + box_head <= end) {
-    const std::size_t size = get_big_endian(&file[begin], 4);
-    if (size < box_head) return std::nullopt;
-    if (std::equal(name.begin(), name.end(), &file[begin + 4])) return Box{begin, std::min(size, end - begin)};
-    begin += size;
-  }
-  return std::nullopt;
-}
-
-std::optional<Box> find_inside(Bytes file, const Box& box, std::string_view name) {
-  return find_box(file, box.begin + box_head, box.begin + box.size, name);
-}
-
-void put(std::vector<std::uint8_t>& bytes, std::uint64_t value, int size) {
-  bytes.resize(bytes.size() + static_cast<std::size_t>(size));
-  put_big_endian(value, size, bytes.data() + bytes.size() - static_cast<std::size_t>(size));
-}
-
-void put(std::vector<std::uint8_t>& bytes, std::string_view name) {
-  bytes.insert(bytes.end(), name.begin(), name.end());
-}
-
-std::uint64_t movie_timescale(Bytes file, const Box& moov) {
+std::optional<MovieHeader> movie_header(Bytes file, const Box& moov) {
   const auto mvhd = find_inside(file, moov, "mvhd");
-  if (!mvhd || mvhd->begin + 32 > file.size()) return 0;
+  if (!mvhd || mvhd->begin + 32 > file.size()) return std::nullopt;
   const bool long_times = file[mvhd->begin + box_head] == 1;  // the version
-  return get_big_endian(&file[mvhd->begin + (long_times ? 28 : 20)], 4);
+  return MovieHeader{get_big_endian(&file[mvhd->begin + 12], long_times ? 8 : 4),
+                     get_big_endian(&file[mvhd->begin + (long_times ? 28 : 20)], 4)};
 }
 
 // ISO/IEC 14496-12, 8.8.2: the box `mehd` in `mvex` has the length of a movie in fragments. Its place is taken by a
@@ -68,11 +46,7 @@ void reserve_in_mp4(std::vector<std::uint8_t>& header) {
   if (!mvex) throw Error("an MP4 header without fragments");
   put_big_endian(moov->size + mehd_size, 4, &header[moov->begin]);
   put_big_endian(mvex->size + mehd_size, 4, &header[mvex->begin]);
-  std::vector<std::uint8_t> room;
-  put(room, mehd_size, 4);
-  put(room, "free");
-  room.resize(mehd_size);
-  header.insert(header.begin() + static_cast<std::ptrdiff_t>(mvex->begin + box_head), room.begin(), room.end());
+  insert_room(header, mvex->begin + box_head, mehd_size);
 }
 
 std::optional<FilePatch> mp4_patch(Bytes head, std::int64_t ns) {
@@ -81,9 +55,9 @@ std::optional<FilePatch> mp4_patch(Bytes head, std::int64_t ns) {
   auto room = mvex ? find_inside(head, *mvex, "free") : std::nullopt;
   if (mvex && !room) room = find_inside(head, *mvex, "mehd");  // of a process that died right behind this
   if (!room || room->size != mehd_size) return std::nullopt;
-  const auto timescale = movie_timescale(head, *moov);
-  if (timescale == 0 || timescale > INT32_MAX) return std::nullopt;
-  const auto duration = av_rescale_q(ns, nanoseconds, {1, static_cast<int>(timescale)});
+  const auto movie = movie_header(head, *moov);
+  if (!movie || movie->timescale == 0 || movie->timescale > INT32_MAX) return std::nullopt;
+  const auto duration = av_rescale_q(ns, nanoseconds, {1, static_cast<int>(movie->timescale)});
   FilePatch patch{room->begin, {}};
   put(patch.bytes, mehd_size, 4);
   put(patch.bytes, "mehd");
@@ -92,7 +66,6 @@ std::optional<FilePatch> mp4_patch(Bytes head, std::int64_t ns) {
   return patch;
 }
 
-// RFC 8794: an element of EBML.
 struct Element {
   std::uint64_t id = 0;
   std::size_t begin = 0;     // from the start of the file
@@ -100,21 +73,11 @@ struct Element {
   std::size_t end = 0;       // likewise; the end of the file where the size is not known
 };
 
-// A number that begins with its own length. Nothing: it is cut off, or longer than 8 bytes.
-std::optional<std::size_t> length_of_number(Bytes file, std::size_t at) {
-  if (at >= file.size()) return std::nullopt;
-  const auto length = static_cast<std::size_t>(std::countl_zero(file[at])) + 1;
-  return length > 8 || at + length > file.size() ? std::nullopt : std::optional(length);
-}
-
 std::optional<Element> element_at(Bytes file, std::size_t at) {
-  const auto id = length_of_number(file, at);
-  const auto size = id ? length_of_number(file, at + *id) : std::nullopt;
-  if (!size) return std::nullopt;
-  Element element{get_big_endian(&file[at], static_cast<int>(*id)), at, at + *id + *size, file.size()};
-  const std::uint64_t unknown = (std::uint64_t{1} << (7 * *size)) - 1;
-  const std::uint64_t bytes = get_big_endian(&file[at + *id], static_cast<int>(*size)) & unknown;
-  if (bytes != unknown && bytes <= file.size() - element.contents) element.end = element.contents + bytes;
+  const auto head = element_head(file, at);
+  if (!head) return std::nullopt;
+  Element element{head->id, at, at + head->length, file.size()};
+  if (head->size && *head->size <= file.size() - element.contents) element.end = element.contents + *head->size;
   return element;
 }
 
@@ -144,21 +107,20 @@ std::uint32_t checksum(Bytes bytes) {
 // RFC 9559: in the element Info, libavformat leaves room for the Duration. Info may begin with a checksum.
 std::optional<FilePatch> mkv_patch(Bytes head, std::int64_t ns) {
   constexpr std::size_t duration_size = 11;
-  constexpr std::uint64_t duration_id = 0x4489;
   const auto is_room = [](const Element& e) {
-    return (e.id == 0xEC || e.id == duration_id) && e.end - e.begin == duration_size;
+    return (e.id == MatroskaId::nothing || e.id == MatroskaId::duration) && e.end - e.begin == duration_size;
   };
-  const auto segment = find_by_id(head, 0, head.size(), 0x18538067);
-  const auto info = segment ? find_by_id(head, segment->contents, segment->end, 0x1549A966) : std::nullopt;
+  const auto segment = find_by_id(head, 0, head.size(), MatroskaId::segment);
+  const auto info = segment ? find_by_id(head, segment->contents, segment->end, MatroskaId::information) : std::nullopt;
   const auto room = info ? find_element(head, info->contents, info->end, is_room) : std::nullopt;
   if (!room) return std::nullopt;
   const Bytes contents = head.subspan(info->contents, info->end - info->contents);
   FilePatch patch{info->contents, {contents.begin(), contents.end()}};
   std::uint8_t* const duration = &patch.bytes[room->begin - info->contents];
-  put_big_endian(duration_id << 8U | 0x88, 3, duration);  // of 8 bytes, in units of 1 ms
+  put_big_endian(MatroskaId::duration << 8U | 0x88, 3, duration);  // of 8 bytes, in units of 1 ms
   put_big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(ns) / 1e6), 8, duration + 3);
   const auto crc = element_at(head, info->contents);
-  if (!crc || crc->id != 0xBF || crc->end - crc->contents != 4 || crc->end > info->end) return patch;
+  if (!crc || crc->id != MatroskaId::checksum || crc->end - crc->contents != 4 || crc->end > info->end) return patch;
   const std::uint32_t sum = checksum(Bytes(patch.bytes).subspan(crc->end - info->contents));
   for (unsigned i = 0; i < 4; ++i) {
     patch.bytes[crc->contents - info->contents + i] = static_cast<std::uint8_t>(sum >> (8 * i));
@@ -166,7 +128,35 @@ std::optional<FilePatch> mkv_patch(Bytes head, std::int64_t ns) {
   return patch;
 }
 
+std::optional<std::int64_t> utc_in_mp4(Bytes head) {
+  constexpr std::uint64_t until_1970 = 2'082'844'800;
+  auto moov = find_box(head, 0, head.size(), "moov");
+  const auto type = find_box(head, 0, head.size(), "ftyp");
+  if (!moov && type) {  // of a file that has ended: it is in the mdat
+    moov = find_box(head, type->begin + type->size + long_box_head, head.size(), "moov");
+  }
+  const auto movie = moov && find_inside(head, *moov, "mvex") ? movie_header(head, *moov) : std::nullopt;
+  constexpr auto most = static_cast<std::uint64_t>(INT64_MAX / ns_per_s);
+  if (!movie || movie->made <= until_1970 || movie->made - until_1970 > most) return std::nullopt;
+  return static_cast<std::int64_t>(movie->made - until_1970) * ns_per_s;
+}
+
+// DateUTC: from the beginning of 2001, in ns.
+std::optional<std::int64_t> utc_in_mkv(Bytes head) {
+  constexpr std::int64_t until_2001 = 978'307'200 * ns_per_s;
+  const auto segment = find_by_id(head, 0, head.size(), MatroskaId::segment);
+  const auto info = segment ? find_by_id(head, segment->contents, segment->end, MatroskaId::information) : std::nullopt;
+  const auto date = info ? find_by_id(head, info->contents, info->end, MatroskaId::date) : std::nullopt;
+  if (!date || date->end - date->contents != 8) return std::nullopt;
+  const auto ns = static_cast<std::int64_t>(get_big_endian(&head[date->contents], 8));
+  return ns > INT64_MAX - until_2001 || ns < -until_2001 ? std::nullopt : std::optional(ns + until_2001);
+}
+
 }  // namespace
+
+std::optional<std::int64_t> utc_in_header(Container container, std::span<const std::uint8_t> head) {
+  return container == Container::mp4 ? utc_in_mp4(head) : utc_in_mkv(head);
+}
 
 void reserve_duration(Container container, std::vector<std::uint8_t>& header) {
   if (container == Container::mp4) reserve_in_mp4(header);

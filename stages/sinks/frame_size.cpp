@@ -9,6 +9,7 @@
 #include "core/big_endian.h"
 #include "core/bit_reader.h"
 #include "core/extradata.h"
+#include "core/jpeg_frame.h"
 #include "core/media_limits.h"
 
 namespace campipe {
@@ -42,25 +43,12 @@ SentFormat parsed(AVCodecID codec, Bytes extradata, Bytes packet) {
           static_cast<AVPixelFormat>(pixels)};
 }
 
-// ITU-T T.81, B.2.2: the first frame header.
 SentFormat in_jpeg(Bytes packet) {
-  for (std::size_t at = 2; at + 9 < packet.size();) {
-    if (packet[at] != 0xff) return {};
-    const unsigned marker = packet[at + 1];
-    if (marker == 0xff) {
-      ++at;
-      continue;
-    }
-    const bool begins_frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-    const std::uint8_t* size = packet.data() + at + 5;
-    if (begins_frame) {
-      return {static_cast<int>(get_big_endian(size + 2, 2)), static_cast<int>(get_big_endian(size, 2)),
-              AV_PIX_FMT_NONE};
-    }
-    if (marker == 0xda) return {};
-    at += 2 + get_big_endian(packet.data() + at + 2, 2);
-  }
-  return {};
+  const auto frame = find_jpeg_frame(packet);
+  if (!frame) return {};
+  const std::uint8_t* header = &packet[*frame];
+  return {static_cast<int>(get_big_endian(header + JpegFrame::width, 2)),
+          static_cast<int>(get_big_endian(header + JpegFrame::height, 2)), AV_PIX_FMT_NONE};
 }
 
 // ISO/IEC 13818-2, 6.2.2.1, with the upper bits in 6.2.2.3.

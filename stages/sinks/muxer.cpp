@@ -13,6 +13,7 @@
 #include "core/orientation.h"
 #include "stages/sinks/codec_parameters.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/file_index.h"
 #include "stages/sinks/producer_time.h"
 #include "stages/sinks/rotation.h"
 #include "stages/sinks/sample_data.h"
@@ -149,6 +150,7 @@ void Muxer::begin_fragment() {
   header_ = std::exchange(written_, {});
   if (turned && container_ == Container::mkv) make_plane(header_);
   reserve_duration(container_, header_);
+  reserve_index(container_, header_);
 }
 
 void Muxer::write(const PacketView& packet) {

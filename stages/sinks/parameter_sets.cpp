@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/big_endian.h"
 #include "core/bit_reader.h"
@@ -13,8 +14,11 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t longest_set = 1U << 16U;                // as its length is stored in files
-constexpr unsigned most_sets = 256;                           // of a kind; H.264 numbers so many
 constexpr std::array<std::uint8_t, 4> set_start{0, 0, 0, 1};  // a start code, with the byte before those of sets
+
+// So many are counted in files (ISO/IEC 14496-15, 5.3.3.1); of HEVC there cannot be too many.
+constexpr std::size_t most_stored_sequences = 31;
+constexpr std::size_t most_stored_pictures = 255;
 
 Bytes without_zeros(Bytes unit) {
   while (!unit.empty() && unit.back() == 0) unit = unit.first(unit.size() - 1);
@@ -153,6 +157,12 @@ void ParameterSets::each_unit(Bytes data, std::size_t length_size, const Look& l
   }
 }
 
+// How many numbers a kind's sets have.
+unsigned ParameterSets::most_numbers(Kind kind) const {
+  if (codec_ == AV_CODEC_ID_H264) return kind == Kind::sequence ? 32 : 256;
+  return kind == Kind::picture ? 64 : 16;
+}
+
 void ParameterSets::read(const Unit& unit, Sets& sets) const {
   if (unit.is != Unit::Is::set || unit.bytes.size() >= longest_set) return;
   const bool h264 = codec_ == AV_CODEC_ID_H264;
@@ -173,7 +183,7 @@ void ParameterSets::read(const Unit& unit, Sets& sets) const {
     skip_profile(in);
     number = in.number();
   }
-  if (in.has_ended() || number >= most_sets) return;
+  if (in.has_ended() || number >= most_numbers(unit.kind)) return;
   sets[{unit.kind, number}] = {refers_to, {unit.bytes.begin(), unit.bytes.end()}};
 }
 
@@ -223,33 +233,73 @@ void ParameterSets::read_boxes(Bytes extradata) {
   }
 }
 
-bool ParameterSets::take(Bytes packet) {
+ParameterSets::Sets ParameterSets::read_before_picture(Bytes packet) const {
   Sets sent;
   each_unit(packet, length_size_, [&](const Unit& unit) {
     read(unit, sent);
     return unit.is != Unit::Is::picture;
   });
-  const bool has_new_sequence = std::ranges::any_of(sent, [this](const auto& entry) {
-    const auto known = sets_.find(entry.first);
-    return entry.first.first == Kind::sequence && (known == sets_.end() || known->second != entry.second);
-  });
-  if (has_new_sequence) {
-    std::erase_if(sets_, [&sent](const auto& entry) {
-      const auto& [key, set] = entry;
-      if (key.first == Kind::video) return false;
-      return key.first == Kind::sequence || !set.refers_to || !sent.contains({Kind::sequence, *set.refers_to});
-    });
+  return sent;
+}
+
+bool ParameterSets::take(Bytes packet) {
+  const Sets sent = read_before_picture(packet);
+  for (const auto& [key, set] : sent) {
+    const Set* known = find(key.first, key.second);
+    has_new_sequence_ = has_new_sequence_ || (key.first == Kind::sequence && (known == nullptr || *known != set));
+    sets_[key] = set;
+    sent_.insert(key);
   }
-  for (auto& [key, set] : sent) sets_[key] = set;
   return !sent.empty();
 }
 
-bool ParameterSets::complete() const {
-  const auto has = [this](Kind kind) {
-    return std::ranges::any_of(sets_, [kind](const auto& entry) { return entry.first.first == kind; });
-  };
-  return has(Kind::sequence) && has(Kind::picture);
+void ParameterSets::take_pictures(Bytes packet) {
+  for (const auto& [key, set] : read_before_picture(packet)) {
+    if (key.first == Kind::picture) sets_[key] = set;
+  }
 }
+
+void ParameterSets::begin_at(Bytes packet) {
+  const auto picture = first_picture(packet);
+  const Set* refers_to = picture ? find(Kind::picture, *picture) : nullptr;
+  if (std::exchange(has_new_sequence_, false)) {
+    const auto is_of_use = [&](const Sets::value_type& entry) {
+      const auto& [key, set] = entry;
+      if (key.first == Kind::video) return true;
+      const unsigned sequence = key.first == Kind::sequence ? key.second : set.refers_to.value_or(0);
+      return sent_.contains({Kind::sequence, sequence}) || (refers_to != nullptr && refers_to->refers_to == sequence);
+    };
+    std::erase_if(sets_, [&](const auto& entry) { return !is_of_use(entry); });
+  }
+  sent_.clear();
+  const bool fit = count(Kind::sequence) <= most_stored_sequences && count(Kind::picture) <= most_stored_pictures;
+  if (!fit && refers_to != nullptr) keep_those_of(*picture);
+}
+
+void ParameterSets::keep_those_of(unsigned picture) {
+  const auto sequence = find(Kind::picture, picture)->refers_to;
+  std::erase_if(sets_, [&](const auto& entry) {
+    const auto& [key, set] = entry;
+    if (key.first == Kind::sequence) return key.second != sequence;
+    return key.first == Kind::picture && set.refers_to != sequence;
+  });
+  for (auto entry = sets_.end(); entry != sets_.begin() && count(Kind::picture) > most_stored_pictures;) {
+    --entry;
+    if (entry->first.first == Kind::picture && entry->first.second != picture) entry = sets_.erase(entry);
+  }
+}
+
+const ParameterSets::Set* ParameterSets::find(Kind kind, unsigned number) const {
+  const auto found = sets_.find({kind, number});
+  return found != sets_.end() ? &found->second : nullptr;
+}
+
+std::size_t ParameterSets::count(Kind kind) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sets_, [kind](const auto& entry) { return entry.first.first == kind; }));
+}
+
+bool ParameterSets::complete() const { return count(Kind::sequence) > 0 && count(Kind::picture) > 0; }
 
 std::optional<unsigned> ParameterSets::set_of_picture(const Unit& unit) const {
   if (codec_ == AV_CODEC_ID_H264) {
@@ -267,17 +317,42 @@ std::optional<unsigned> ParameterSets::set_of_picture(const Unit& unit) const {
   return in.has_ended() ? std::nullopt : std::optional(number);
 }
 
-bool ParameterSets::know_picture(Bytes packet) const {
-  bool known = true;
+ParameterSets::Picture ParameterSets::picture_in(Bytes packet) const {
+  Picture found = Picture::none;
   each_unit(packet, length_size_, [&](const Unit& unit) {
     if (unit.is != Unit::Is::picture) return true;
     const auto number = set_of_picture(unit);
-    if (!number) return false;
-    const auto picture = sets_.find({Kind::picture, *number});
-    known = picture != sets_.end() && sets_.contains({Kind::sequence, picture->second.refers_to.value_or(0)});
+    const Set* picture = number ? find(Kind::picture, *number) : nullptr;
+    const bool known = !number || (picture != nullptr && sequence_of(*picture) != nullptr);
+    found = known ? Picture::known : Picture::unknown;
     return false;
   });
-  return known;
+  return found;
+}
+
+std::optional<unsigned> ParameterSets::first_picture(Bytes packet) const {
+  std::optional<unsigned> number;
+  each_unit(packet, length_size_, [&](const Unit& unit) {
+    if (unit.is == Unit::Is::picture) number = set_of_picture(unit);
+    return unit.is != Unit::Is::picture;
+  });
+  return number;
+}
+
+bool ParameterSets::refers_alike(Bytes packet, const ParameterSets& other) const {
+  const auto alike = [](const Set* mine, const Set* others) {
+    return mine != nullptr && others != nullptr && *mine == *others;
+  };
+  bool all = true;
+  each_unit(packet, length_size_, [&](const Unit& unit) {
+    const auto number = unit.is == Unit::Is::picture ? set_of_picture(unit) : std::nullopt;
+    if (!number) return true;
+    const Set* picture = find(Kind::picture, *number);
+    all =
+        alike(picture, other.find(Kind::picture, *number)) && alike(sequence_of(*picture), other.sequence_of(*picture));
+    return all;
+  });
+  return all;
 }
 
 std::vector<std::uint8_t> ParameterSets::in_band() const {
@@ -317,24 +392,21 @@ std::vector<std::uint8_t> ParameterSets::extradata() const {
 
 // ISO/IEC 14496-15, 5.3.3.1
 std::vector<std::uint8_t> ParameterSets::avcc() const {
-  const auto count = [this](Kind kind) {
-    return static_cast<unsigned>(std::ranges::count_if(sets_, [kind](const auto& e) { return e.first.first == kind; }));
-  };
   const Bytes first = sets_.lower_bound({Kind::sequence, 0})->second.bytes;
-  if (first.size() < 4) return {};
+  const bool fits = count(Kind::sequence) <= most_stored_sequences && count(Kind::picture) <= most_stored_pictures;
+  if (first.size() < 4 || !fits) return {};
   std::vector<std::uint8_t> box{1, first[1], first[2], first[3]};
   box.push_back(static_cast<std::uint8_t>(0xfc | (length_size_ - 1)));
-  box.push_back(static_cast<std::uint8_t>(0xe0 | std::min(count(Kind::sequence), 31U)));
-  const auto add = [&](Kind kind, unsigned most) {
+  const auto add = [&](Kind kind, unsigned reserved) {
+    box.push_back(static_cast<std::uint8_t>(reserved | count(kind)));
     for (const auto& [key, set] : sets_) {
-      if (key.first != kind || most-- == 0) continue;
+      if (key.first != kind) continue;
       append_number(box, set.bytes.size(), 2);
       append(box, set.bytes);
     }
   };
-  add(Kind::sequence, 31);
-  box.push_back(static_cast<std::uint8_t>(std::min(count(Kind::picture), 255U)));
-  add(Kind::picture, 255);
+  add(Kind::sequence, 0xe0);
+  add(Kind::picture, 0);
   if (!stores_format(first[1])) return box;
   const Format format = format_in_h264(first);
   box.push_back(static_cast<std::uint8_t>(0xfc | (format.chroma & 3U)));

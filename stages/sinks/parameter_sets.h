@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,13 +28,26 @@ class ParameterSets {
   // likewise.
   ParameterSets(AVCodecID codec, std::span<const std::uint8_t> extradata);
 
-  // Takes those that stand before the packet's picture. A sequence's parameter set that was not known takes the place
-  // of all before it, but for the pictures' parameter sets that refer to it. True: it has some.
+  // Takes those that stand before the packet's picture. True: it has some.
   bool take(std::span<const std::uint8_t> packet);
+  // Likewise, but of pictures' sets only, which may change between key frames.
+  void take_pictures(std::span<const std::uint8_t> packet);
+  // `packet`, which was taken, is a key frame. A sequence's set that came since the one before, and was not known,
+  // takes the place of all before it, but for what refers to it and what the packet refers to. Where there are more
+  // than files have room for, those stay that the packet refers to, with other pictures' sets of the same sequence.
+  void begin_at(std::span<const std::uint8_t> packet);
   // Both a sequence's and a picture's parameter sets are known.
   [[nodiscard]] bool complete() const;
-  // Those that the packet's picture refers to are known. True where the packet shows no picture.
-  [[nodiscard]] bool know_picture(std::span<const std::uint8_t> packet) const;
+
+  enum class Picture : std::uint8_t {
+    none,     // the packet shows none
+    unknown,  // sets that it refers to are not known
+    known
+  };
+  // Of the first slice.
+  [[nodiscard]] Picture picture_in(std::span<const std::uint8_t> packet) const;
+  // Each slice of the packet refers to sets that are known, and are the same in `other`.
+  [[nodiscard]] bool refers_alike(std::span<const std::uint8_t> packet, const ParameterSets& other) const;
 
   // Bytes of the length before each unit; 0: they have start codes.
   [[nodiscard]] std::size_t length_size() const { return length_size_; }
@@ -61,6 +75,13 @@ class ParameterSets {
 
   [[nodiscard]] Unit unit_of(std::span<const std::uint8_t> bytes) const;
   [[nodiscard]] std::optional<unsigned> set_of_picture(const Unit& unit) const;
+  [[nodiscard]] unsigned most_numbers(Kind kind) const;
+  [[nodiscard]] const Set* find(Kind kind, unsigned number) const;
+  [[nodiscard]] const Set* sequence_of(const Set& picture) const { return find(Kind::sequence, *picture.refers_to); }
+  [[nodiscard]] std::optional<unsigned> first_picture(std::span<const std::uint8_t> packet) const;
+  [[nodiscard]] std::size_t count(Kind kind) const;
+  [[nodiscard]] Sets read_before_picture(std::span<const std::uint8_t> packet) const;
+  void keep_those_of(unsigned picture);
   void read(const Unit& unit, Sets& sets) const;
   void read_boxes(std::span<const std::uint8_t> extradata);
   template <typename Look>
@@ -71,6 +92,8 @@ class ParameterSets {
   AVCodecID codec_;
   std::size_t length_size_ = 0;
   Sets sets_;
+  std::set<Key> sent_;             // since the newest key frame
+  bool has_new_sequence_ = false;  // among them
 };
 
 }  // namespace campipe

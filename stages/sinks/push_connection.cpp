@@ -110,6 +110,7 @@ void PushConnection::open() {
   LibavOptions options;
   if (target_.scheme == "udp") options.set("pkt_size", "1316");  // whole packets of MPEG-TS in each datagram
   if (target_.passphrase) options.set("passphrase", *target_.passphrase);
+  if (target_.stream_id) options.set("streamid", *target_.stream_id);
   check(
       avio_open2(&context_->pb, target_.opened.c_str(), AVIO_FLAG_WRITE, &context_->interrupt_callback, options.get()));
 }

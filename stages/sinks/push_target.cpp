@@ -46,11 +46,14 @@ std::string stream_key_of(std::string_view path) {
 
 // A stream's id shows a server who publishes, and often with which password.
 void hide_stream_id(std::string& name) {
-  constexpr std::string_view field = "streamid=";
-  const auto at = name.find(field);
-  if (at == std::string::npos) return;
-  const auto begin = at + field.size();
-  name.replace(begin, std::min(name.find('&', begin), name.size()) - begin, hidden);
+  std::size_t from = 0;
+  for (const std::string& written : read_srt_address(name).written_stream_ids) {
+    const std::string field = "streamid=" + written;
+    const auto at = name.find(field, from);
+    if (at == std::string::npos) continue;
+    name.replace(at, field.size(), "streamid=" + std::string(hidden));
+    from = at;
+  }
 }
 
 // "host" of "user:password@host:554", without the brackets of an IPv6 address.
@@ -145,6 +148,7 @@ PushTarget read_push_target(const PushUrl& push) {
     SrtAddress address = read_srt_address(url);
     target.opened = std::move(address.url);
     target.passphrase = std::move(address.passphrase);
+    target.stream_id = std::move(address.stream_id);
   }
   target.format = av_guess_format(scheme->format, nullptr, nullptr);
   if (target.format == nullptr) {

@@ -13,8 +13,9 @@ namespace campipe {
 
 struct PushTarget {
   std::string url;
-  std::string opened;                     // what libav opens: the URL, of SRT without its passphrase
+  std::string opened;                     // what libav opens: the URL, of SRT without these
   std::optional<std::string> passphrase;  // of SRT
+  std::optional<std::string> stream_id;   // likewise
   std::string name;        // the URL for people: without passwords, stream keys, stream ids and variables' values
   std::string stream_key;  // of RTMP: it gives the right to publish; empty: none
   std::vector<std::string> from_variables;  // pieces of the URL that may have come from some; the longest first

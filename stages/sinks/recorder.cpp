@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "core/error.h"
 #include "core/unique_handle.h"
 #include "stages/sinks/file_duration.h"
+#include "stages/sinks/file_ending.h"
 #include "stages/sinks/muxer.h"
 
 namespace campipe {
@@ -48,8 +50,19 @@ bool is_header_of_matroska(std::span<const std::uint8_t> bytes) {
          std::ranges::search(bytes, cluster).empty();
 }
 
-RecordFileError record_error(const std::string& what, int code) {
-  return RecordFileError(file_error(what, code).what());
+bool is_no_room(int code) { return code == ENOSPC || code == EDQUOT; }
+
+// A disk may have room, and no place for one more file.
+bool lacks_inodes(const PathBelow& path) {
+  struct statvfs disk {};
+  const UniqueFd folder(::open(path.folder.empty() ? "." : path.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return folder && ::fstatvfs(folder.get(), &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0;
+}
+
+[[noreturn]] void fail_to_make(const std::string& what, const PathBelow& path, int code) {
+  if (code == ENOSPC && lacks_inodes(path)) throw NoRoomError(what + ": its disk has no inodes left", 0);
+  if (is_no_room(code)) throw NoRoomError(file_error(what, code).what(), 0);
+  throw record_error(what, code);
 }
 
 Container container_or_throw(const std::string& path) {
@@ -68,15 +81,25 @@ PathBelow numbered(const PathBelow& path, int number) {
 
 void make_folders(const PathBelow& path) {
   if (!make_folders_of(path))
-    throw record_error("cannot make the folder " + fs::path(path.whole()).parent_path().string(), errno);
+    fail_to_make("cannot make the folder " + fs::path(path.whole()).parent_path().string(), path, errno);
 }
 
+// In its folders. One that is empty may be deleted at the same time, by who deletes the last file of another recording.
 std::pair<UniqueFd, PathBelow> open_new(const PathBelow& path) {
-  for (int number = 0;; ++number) {
+  constexpr int most_tries = 5;
+  make_folders(path);
+  int tries = 1;
+  for (int number = 0;;) {
     PathBelow name = numbered(path, number);
     UniqueFd fd = open_below(name, O_RDWR | O_CREAT | O_EXCL, 0666);
     if (fd) return {std::move(fd), std::move(name)};
-    if (errno != EEXIST) throw record_error("cannot make " + name.whole(), errno);
+    if (errno == EEXIST) {
+      ++number;
+    } else if (errno == ENOENT && tries++ < most_tries) {
+      make_folders(path);
+    } else {
+      fail_to_make("cannot make " + name.whole(), path, errno);
+    }
   }
 }
 
@@ -98,30 +121,15 @@ void store_duration(const UniqueFd& fd, const std::string& path, std::int64_t du
   head.resize(static_cast<std::size_t>(read));
   const auto patch = duration_patch(container_or_throw(path), head, duration);
   if (!patch) return;
-  const ssize_t written =
-      ::pwrite(fd.get(), patch->bytes.data(), patch->bytes.size(), static_cast<off_t>(patch->offset));
-  if (written != static_cast<ssize_t>(patch->bytes.size()))
-    throw record_error("cannot write " + path, written < 0 ? errno : EIO);
-}
-
-// Lives as long as the file is written or put on the disk.
-struct OpenFile {
-  PathBelow path;
-  std::string name;  // the whole path
-  UniqueFd fd;
-};
-
-void sync_folder_of(const OpenFile& file) {
-  const UniqueFd fd = open_folder_of(file.path, O_RDONLY);
-  if (!fd || ::fsync(fd.get()) != 0)
-    throw record_error("cannot put the folder of " + file.name + " on the disk", errno);
+  if (!write_at(fd, patch->bytes, patch->offset)) throw record_error("cannot write " + path, errno);
 }
 
 class FileRecorder final : public Recorder {
  public:
   FileRecorder(const PathBelow& path, UniqueFd fd, const StreamParameters& parameters,
                const std::optional<AudioParameters>& audio, const RecordPosition& position, const RecordStart& start)
-      : file_(std::make_shared<const OpenFile>(OpenFile{path, path.whole(), std::move(fd)})),
+      : file_(std::make_shared<const RecordedFileHandle>(RecordedFileHandle{path, path.whole(), std::move(fd)})),
+        ending_(std::make_shared<FileEnding>(file_, container_or_throw(path.whole()))),
         muxer_(container_or_throw(path.whole()), parameters, audio, position, start),
         position_(position) {
     cut();
@@ -171,11 +179,10 @@ class FileRecorder final : public Recorder {
   }
 
   std::function<void()> sync() const override {
-    return [file = file_] {
-      if (::fdatasync(file->fd.get()) != 0) throw record_error("cannot put " + file->name + " on the disk", errno);
-      sync_folder_of(*file);
-    };
+    return [ending = ending_, end = position_.offset] { ending->sync(end); };
   }
+
+  std::shared_ptr<FileEnding> ending() const override { return ending_; }
 
  private:
   // Whoever deletes or moves a file, or takes its disk away, leaves a descriptor into which one can write for ever.
@@ -187,21 +194,16 @@ class FileRecorder final : public Recorder {
   }
 
   void store() {
-    std::uint64_t offset = position_.offset;
-    for (std::span<const std::uint8_t> rest = unwritten_; !rest.empty();) {
-      const ssize_t written = ::pwrite(file_->fd.get(), rest.data(), rest.size(), static_cast<off_t>(offset));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail(written < 0 ? errno : EIO);
-      rest = rest.subspan(static_cast<std::size_t>(written));
-      offset += static_cast<std::uint64_t>(written);
-    }
-    position_.offset = offset;
+    if (!write_at(file_->fd, unwritten_, position_.offset)) fail(errno);
+    position_.offset += unwritten_.size();
     unwritten_.clear();
   }
 
   [[noreturn]] void fail(int code) {
     // Leaves no half fragment behind; where even that fails, a successor cuts it off.
     static_cast<void>(::ftruncate(file_->fd.get(), static_cast<off_t>(position_.offset)) == 0);
+    if (is_no_room(code)) throw NoRoomError(file_error("cannot write " + path(), code).what(), unwritten_.size());
+    if (code == EFBIG) throw FileFullError(file_error("cannot write " + path(), code).what());
     throw record_error("cannot write " + path(), code);
   }
 
@@ -210,7 +212,8 @@ class FileRecorder final : public Recorder {
       throw record_error("cannot cut " + path(), errno);
   }
 
-  std::shared_ptr<const OpenFile> file_;
+  std::shared_ptr<const RecordedFileHandle> file_;
+  std::shared_ptr<FileEnding> ending_;
   Muxer muxer_;
   RecordPosition position_;
   RecordPosition pending_;  // what the next flush adds; offset: bytes of packets
@@ -219,10 +222,25 @@ class FileRecorder final : public Recorder {
 
 }  // namespace
 
+RecordFileError record_error(const std::string& what, int code) {
+  return RecordFileError(file_error(what, code).what());
+}
+
+bool write_at(const UniqueFd& fd, std::span<const std::uint8_t> bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = EIO;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return true;
+}
+
 std::unique_ptr<Recorder> Recorder::create(const PathBelow& path, const StreamParameters& parameters,
                                            const std::optional<AudioParameters>& audio, const RecordStart& start) {
   container_or_throw(path.name);
-  make_folders(path);
   auto [fd, name] = open_new(path);
   try {
     return std::make_unique<FileRecorder>(name, std::move(fd), parameters, audio, RecordPosition{}, start);
@@ -262,6 +280,17 @@ bool may_hold_frames(const PathBelow& path) {
   std::vector<std::uint8_t> head(static_cast<std::size_t>(status.st_size));
   return ::pread(fd.get(), head.data(), head.size(), 0) != status.st_size ||
          !(*container == Container::mp4 ? is_header_of_mp4(head) : is_header_of_matroska(head));
+}
+
+std::optional<std::int64_t> recorded_at(const PathBelow& path) {
+  const auto container = container_of(path.name.native());
+  const UniqueFd fd = open_below(path, O_RDONLY);
+  if (!container || !fd || !may_hold_frames(path)) return std::nullopt;
+  std::vector<std::uint8_t> head(longest_header);
+  const ssize_t read = ::pread(fd.get(), head.data(), head.size(), 0);
+  if (read <= 0) return std::nullopt;
+  head.resize(static_cast<std::size_t>(read));
+  return utc_in_header(*container, head);
 }
 
 void remove_recording(const PathBelow& path) {

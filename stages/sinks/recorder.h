@@ -6,7 +6,8 @@
 // packets that came after are written again from the packet ring. So no frame is in the file twice or missing.
 //
 // Every file begins at 0, wherever that is on the stream's time line: so players show the right position, and files
-// that follow one another can be joined. When it is finished, its header holds how long it is.
+// that follow one another can be joined. When it is finished, its header holds how long it is, and it gets an index
+// (stages/sinks/file_ending.h).
 //
 // Other accounts may write into the folders of recordings: see core/files_below.h.
 //
@@ -18,18 +19,38 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/files_below.h"
 #include "core/packet.h"
+#include "core/unique_handle.h"
 
 namespace campipe {
+
+class FileEnding;
 
 // The disk is full, the folder is gone, … It may be over any moment.
 struct RecordFileError : Error {
   using Error::Error;
+};
+// `what` could not be done with a file; `code`: an errno.
+RecordFileError record_error(const std::string& what, int code);
+// Writes all of `bytes`. False: errno has the reason, and some may be written.
+bool write_at(const UniqueFd& fd, std::span<const std::uint8_t> bytes, std::uint64_t offset);
+
+// The disk, or the account's quota there, has no room, or no more files. What did not fit is kept: it is written by the
+// next call, if files have been deleted meanwhile.
+struct NoRoomError : RecordFileError {
+  NoRoomError(const std::string& what, std::uint64_t wanted) : RecordFileError(what), bytes(wanted) {}
+  std::uint64_t bytes;  // that did not fit; 0: a file
+};
+
+// The file may not become larger, on its file system or by this process's limit: what comes next goes into another one.
+struct FileFullError : RecordFileError {
+  using RecordFileError::RecordFileError;
 };
 
 // Plain data: lives in shared memory while the publisher does not.
@@ -82,6 +103,8 @@ class Recorder {
   // Puts what was flushed on the disk, so that it survives a power cut. That can take seconds: to be called on another
   // thread, even when the recorder is gone. Throws RecordFileError.
   [[nodiscard]] virtual std::function<void()> sync() const = 0;
+  // For that thread as well, behind finish(): the file gets its index.
+  [[nodiscard]] virtual std::shared_ptr<FileEnding> ending() const = 0;
 };
 
 // What Recorder::create() would call the file now.
@@ -93,6 +116,10 @@ void write_duration(const PathBelow& path, std::int64_t duration);
 // False: the file that a process left at `path` has no more than what files begin with. True also where that is not
 // known.
 bool may_hold_frames(const PathBelow& path);
+
+// When the file at `path` was begun, UTC, ns (MP4: to the second), as it says itself; nothing: it is no recording, or
+// has no frames.
+std::optional<std::int64_t> recorded_at(const PathBelow& path);
 
 // Deletes what is at `path`, if there is something. Throws RecordFileError.
 void remove_recording(const PathBelow& path);

@@ -110,6 +110,7 @@ StreamParameters with_headers(StreamParameters stream, std::span<const std::uint
   const ParameterSets announced(codec->id, stream.extradata);
   ParameterSets sets = announced;
   sets.take(first);
+  sets.begin_at(first);
   const bool is_news = sets != announced && sets.complete();
   if (!is_news && !lacks_headers(stream)) return stream;
   const std::vector<std::uint8_t> extradata = is_news ? sets.extradata() : stream.extradata;

@@ -14,14 +14,13 @@ extern "C" {
 namespace campipe {
 namespace {
 
-constexpr AVRational microseconds{1, 1'000'000};
 constexpr std::int64_t most_apart = 5000;  // us, by which sender reports correct libavformat's times
 constexpr std::int64_t most_off = std::int64_t{1} << 32;
 
 std::int32_t step(std::uint32_t from, std::uint32_t to) { return static_cast<std::int32_t>(to - from); }
 
 bool is_near(std::int64_t a, std::int64_t b, AVRational time_base) {
-  return std::abs(av_rescale_q(av_sat_sub64(a, b), time_base, microseconds)) <= most_apart;
+  return std::abs(av_rescale_q(av_sat_sub64(a, b), time_base, av_get_time_base_q())) <= most_apart;
 }
 
 struct Packets {
@@ -74,7 +73,7 @@ void shift_capture_times(std::span<AVPacket* const> units, AVRational time_base)
     // What the first report was sent behind has one as well.
     const bool known = i + 1 < units.size() && units[i]->pts != AV_NOPTS_VALUE && units[i + 1]->pts != AV_NOPTS_VALUE;
     if (!before && next && known)
-      before = *next - av_rescale_q(av_sat_sub64(units[i + 1]->pts, units[i]->pts), time_base, microseconds);
+      before = *next - av_rescale_q(av_sat_sub64(units[i + 1]->pts, units[i]->pts), time_base, av_get_time_base_q());
     set_wall_clock(*units[i], before);
     before = next;
   }

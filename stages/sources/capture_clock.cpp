@@ -9,7 +9,6 @@
 namespace campipe {
 namespace {
 
-constexpr AVRational microseconds{1, 1'000'000};
 constexpr std::int64_t rtp_period = std::int64_t{1} << 32;
 constexpr double tolerance = 10'000'000;  // microseconds; far more than a clock that is set jumps by
 
@@ -45,7 +44,7 @@ void RtpCaptureClock::mend(AVPacket& packet, AVRational time_base) {
   AVProducerReferenceTime* reference = reference_of(packet);
   const std::int64_t time = packet.pts != AV_NOPTS_VALUE ? packet.pts : packet.dts;
   if (reference == nullptr || time == AV_NOPTS_VALUE) return;
-  const std::int64_t period = av_rescale_q(rtp_period, time_base, microseconds);
+  const std::int64_t period = av_rescale_q(rtp_period, time_base, av_get_time_base_q());
   if (!last_) {
     const double off = static_cast<double>(reference->wallclock) - static_cast<double>(utc_now_ns()) / 1000;
     if (std::abs(off + static_cast<double>(period)) < tolerance) reference->wallclock += period;

@@ -38,6 +38,22 @@ constexpr std::array errors_that_pass{ENOENT, ENOTDIR, EACCES, EPERM,    EIO,   
                                       ENXIO,  ELOOP,   ESTALE, ENOTCONN, EHOSTDOWN, ETIMEDOUT};
 constexpr double least_missing = 1;  // s; less may be rounding, or a last frame that is shown for long
 
+// Whatever is there.
+bool can_only_be_a_folder(const std::string& path) {
+  const std::filesystem::path name = std::filesystem::path(path).filename();
+  return name.empty() || name == "." || name == "..";
+}
+
+// What is there instead of a file that can be read, in words; nothing: a file, or nothing at all. It may be another one
+// later, such as where a disk is mounted. Opening a pipe would wait for its writer, and nothing could interrupt that.
+std::optional<std::string> not_a_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return std::nullopt;
+  return std::filesystem::is_directory(status) ? "is a folder, not a video file"
+                                               : "is a pipe or a device, not a video file";
+}
+
 int ask_interrupt(void* opaque) { return (*static_cast<const Source::Interrupt*>(opaque))() ? 1 : 0; }
 
 class FileSource final : public Source {
@@ -177,6 +193,7 @@ class FileSource final : public Source {
     packets_ = 0;
     first_time_ = AV_NOPTS_VALUE;
     input_.reset();
+    if (const auto other = not_a_file(path_)) throw SourceError(SourceError::Kind::not_found, name_ + " " + *other);
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) throw std::bad_alloc();
     context->interrupt_callback = {c_callback<ask_interrupt, 1>, &interrupt_};
@@ -263,9 +280,7 @@ std::optional<std::string> check(const std::string& path) {
     return url ? std::optional("there is no file '" + path + "' (is it a camera? Then write " + *url + ")")
                : std::nullopt;
   }
-  if (std::filesystem::is_directory(status)) return "'" + path + "' is a folder, not a video file";
-  // Opening a pipe waits for its writer, and nothing could interrupt that.
-  if (!std::filesystem::is_regular_file(status)) return "'" + path + "' is a pipe or a device, not a video file";
+  if (can_only_be_a_folder(path)) return "'" + path + "' is a folder, not a video file";
   return std::nullopt;
 }
 
@@ -276,6 +291,7 @@ std::optional<std::string> not_now(const std::string& path) {
   if (error == std::errc::permission_denied)
     return "'" + path + "' cannot be reached: " + error.message() + " (of a folder above it)";
   if (!std::filesystem::exists(status)) return "there is no file '" + path + "' (paths start at the current directory)";
+  if (const auto other = not_a_file(path)) return "'" + path + "' " + *other;
   if (::access(path.c_str(), R_OK) != 0) return "'" + path + "' cannot be read: " + std::strerror(errno);
   return std::nullopt;
 }

@@ -84,6 +84,7 @@ HttpPieces::HttpPieces(const SourceConfig& config, const std::string& shown, For
 
 void HttpPieces::restart() {
   playlists_ = PlaylistGuard(shown_);
+  times_ = {};
   pieces_limited_ = false;
   begun_ = false;
   header_.reset();
@@ -194,6 +195,7 @@ int HttpPieces::admit(AVIOContext*& io, const std::string& url, bool is_piece) {
     const int code = playlists_.admit(*io, url, is_piece);
     if (code >= 0 && !std::exchange(begun_, true) && what_ == For::streams) look_at_beginning(*io);
     if (code < 0) avio_closep(&io);
+    if (code >= 0) follow_playlist(url);
     if (auto header = playlists_.take_header()) {
       header_is_new_ = header_is_new_ || (header_ && header_ != header);
       header_ = std::move(header);
@@ -203,6 +205,14 @@ int HttpPieces::admit(AVIOContext*& io, const std::string& url, bool is_piece) {
     avio_closep(&io);
     throw;
   }
+}
+
+void HttpPieces::follow_playlist(const std::string& url) {
+  const auto playlist = playlists_.take_playlist();
+  if (!playlist) return times_.open_piece(url);
+  if (times_.read(*playlist, url)) return;
+  throw SourceError(SourceError::Kind::lost,
+                    shown_ + " has begun its playlist anew (EXT-X-MEDIA-SEQUENCE went back), and is opened anew");
 }
 
 void HttpPieces::look_at_beginning(AVIOContext& io) {

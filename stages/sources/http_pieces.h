@@ -9,12 +9,14 @@
 // Used by one thread, in functions that libavformat calls.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ffmpeg.h"
 #include "core/libav_options.h"
+#include "stages/sources/hls_times.h"
 #include "stages/sources/init_segment.h"
 #include "stages/sources/login_challenge.h"
 #include "stages/sources/playlist_guard.h"
@@ -41,6 +43,10 @@ class HttpPieces {
   // The next packet of the video, which is of `codec`. Pieces of HLS may have another header (init segment) than those
   // before, which libavformat leaves out: the packet gets it. Throws SourceError where it is of another codec.
   void tell_new_header(AVPacket& packet, const AVCodecParameters& codec);
+  // When the frame of the next packet of the video was made; nothing: nobody says.
+  std::optional<std::chrono::microseconds> time_of(const AVPacket& packet, AVRational time_base) {
+    return times_.time_of(packet, time_base);
+  }
   // The URL that the source leads to, and may not; empty: none.
   [[nodiscard]] const std::string& elsewhere() const { return elsewhere_; }
 
@@ -55,6 +61,7 @@ class HttpPieces {
   void add_login(LibavOptions& options, const std::string& url);
   bool has_new_answer(const std::string& url);
   int admit(AVIOContext*& io, const std::string& url, bool is_piece);
+  void follow_playlist(const std::string& url);
   void look_at_beginning(AVIOContext& io);
 
   const SourceConfig& config_;
@@ -62,6 +69,7 @@ class HttpPieces {
   const For what_;
   const std::optional<Login> login_;
   PlaylistGuard playlists_;
+  HlsTimes times_;
   bool pieces_limited_ = false;  // of this connection
   bool begun_ = false;           // the source itself is open
   bool without_range_ = false;   // its server refuses one

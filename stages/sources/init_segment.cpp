@@ -19,7 +19,7 @@ constexpr std::size_t box_header = 8;
 
 std::string_view type_of(Bytes box) { return {static_cast<const char*>(static_cast<const void*>(box.data() + 4)), 4}; }
 
-int read_some(void* from, std::uint8_t* buffer, int size) {
+int read_segment(void* from, std::uint8_t* buffer, int size) {
   auto& rest = *static_cast<Bytes*>(from);
   const std::size_t count = std::min(rest.size(), static_cast<std::size_t>(size));
   if (count == 0) return AVERROR_EOF;
@@ -47,7 +47,7 @@ std::size_t init_segment_size(Bytes head, std::size_t& seen) {
 std::optional<VideoHeader> video_header_in(Bytes init_segment) {
   constexpr int buffer_size = 4096;
   Bytes rest = init_segment;
-  const AvioOwner io = open_avio(buffer_size, &rest, c_callback<read_some, AVERROR_EXTERNAL>, nullptr);
+  const AvioOwner io = open_avio(buffer_size, &rest, c_callback<read_segment, AVERROR_EXTERNAL>, nullptr);
   AVFormatContext* context = avformat_alloc_context();
   if (context == nullptr) throw std::bad_alloc();
   context->pb = io.get();

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "core/jpeg_frame.h"
+
 namespace campipe {
 namespace {
 
 constexpr unsigned end_of_image = 0xd9;
 
 bool is_alone(unsigned marker) { return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8); }
-// Baseline, progressive and so on; among them are tables and a reserved marker.
-bool begins_frame(unsigned marker) {
-  return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-}
 
 }  // namespace
 
@@ -42,7 +40,7 @@ std::optional<JpegPicture> JpegFinder::find(std::string_view data) {
     const std::size_t size = word(at);
     is_none_ = size < 2;
     if (is_none_) return std::nullopt;
-    if (begins_frame(marker) && size >= 8) {
+    if (begins_jpeg_frame(marker) && size >= 8) {
       if (at + 7 > data.size()) return std::nullopt;
       picture_.height = static_cast<int>(word(at + 3));
       picture_.width = static_cast<int>(word(at + 5));

@@ -207,6 +207,7 @@ void follow_program(const AVFormatContext& input, MediaStreams& streams, const A
   const AVStream& stream = *input.streams[index];
   const bool is_video = is_of(stream, AVMEDIA_TYPE_VIDEO);
   if (is_video) streams.others = index == streams.video ? 0 : streams.others + 1;
+  if (index == streams.video) return;  // what there was of it before it moved
   // The demuxer of HLS lists all that its pieces have had.
   const bool in_hls = is_hls(input);
   const bool came_up = std::max({index, video, audio}) >= streams.known && (packet.flags & AV_PKT_FLAG_KEY) != 0;

@@ -17,7 +17,42 @@ bool is_head_of_media(std::span<const std::uint8_t, 9> head) {
   return starts && video;
 }
 
+// ISO/IEC 13818-1, 2.4.3.7: 33 bits among five bytes.
+std::int64_t read_time(const std::uint8_t* bytes) {
+  return static_cast<std::int64_t>(bytes[0] & 0x0eU) << 29U | static_cast<std::int64_t>(bytes[1]) << 22U |
+         static_cast<std::int64_t>(bytes[2] & 0xfeU) << 14U | static_cast<std::int64_t>(bytes[3]) << 7U |
+         bytes[4] >> 1U;
+}
+
 }  // namespace
+
+std::optional<DatedUnit> content_of(const Pes& pes) {
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t at = 0; at + ts_packet_size <= pes.packets.size(); at += ts_packet_size) {
+    const auto packet = std::span(pes.packets).subspan(at).first<ts_packet_size>();
+    const auto head = read_ts_head(packet);
+    if (!head) return std::nullopt;
+    bytes.insert(bytes.end(), packet.begin() + static_cast<std::ptrdiff_t>(std::min(head->payload, ts_packet_size)),
+                 packet.end());
+  }
+  constexpr std::size_t fixed = 9;
+  constexpr std::size_t time = 5;
+  if (bytes.size() < fixed + time || (bytes[7] & 0x80U) == 0) return std::nullopt;
+  const std::size_t before = fixed + bytes[8];
+  const bool has_dts = (bytes[7] & 0x40U) != 0 && before >= fixed + 2 * time;
+  if (bytes.size() < before || before < fixed + time) return std::nullopt;
+  DatedUnit unit;
+  unit.pts = read_time(&bytes[fixed]);
+  unit.dts = has_dts ? read_time(&bytes[fixed + time]) : unit.pts;
+  unit.data.assign(bytes.begin() + static_cast<std::ptrdiff_t>(before), bytes.end());
+  return unit;
+}
+
+bool PesTracker::end() {
+  if (seen_.empty() || seen_.back().size == 0) return false;
+  seen_.back().ended = true;
+  return true;
+}
 
 void PesTracker::restart() {
   seen_.clear();

@@ -25,6 +25,14 @@ struct Pes {
   std::vector<std::uint8_t> packets;  // those that it has come in
 };
 
+struct DatedUnit {
+  std::vector<std::uint8_t> data;
+  std::int64_t pts = 0;  // 33 bits
+  std::int64_t dts = 0;
+};
+// What a PES packet carries. Nothing: it has no time, or is not to be understood.
+std::optional<DatedUnit> content_of(const Pes& pes);
+
 class PesTracker {
  public:
   enum class Step : std::uint8_t {
@@ -37,6 +45,8 @@ class PesTracker {
 
   // Those that were seen and not dropped yet; the last one may not be complete.
   [[nodiscard]] std::deque<Pes>& seen() { return seen_; }
+  // The last one goes on no further. False: there is none, or nothing is known of it.
+  bool end();
   // Of the newest packet with a payload.
   [[nodiscard]] unsigned counter() const { return counter_.value_or(0); }
   // Of what comes next, nothing is known.

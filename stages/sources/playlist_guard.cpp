@@ -68,6 +68,7 @@ int PlaylistGuard::admit(AVIOContext& io, const std::string& url, bool is_piece)
   }
   if (!playlist && is_piece) code = read_init_segment(io, text);
   put_back(io, text, text.size());
+  if (playlist) playlist_ = std::move(text);
   return code;
 }
 

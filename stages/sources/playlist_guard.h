@@ -25,6 +25,8 @@ class PlaylistGuard {
   // exactly what was checked here. Below 0: an error of libav. Throws SourceError: it is not taken.
   // `is_piece`: a playlist was opened before, and may name it.
   int admit(AVIOContext& io, const std::string& url, bool is_piece);
+  // The playlist that was admitted last; nothing: it was none.
+  [[nodiscard]] std::optional<std::string> take_playlist() { return std::exchange(playlist_, std::nullopt); }
   // What a piece began with, where that is the init segment of MP4; libavformat reads it, too.
   [[nodiscard]] std::optional<VideoHeader> take_header() { return std::exchange(header_, std::nullopt); }
 
@@ -34,6 +36,7 @@ class PlaylistGuard {
 
   std::string shown_;
   std::optional<VideoHeader> header_;
+  std::optional<std::string> playlist_;
   bool first_ = true;
   std::size_t named_ = 0;         // streams, by the first playlist
   std::size_t headers_kept_ = 0;  // bytes; libavformat keeps those of all playlists until it is closed

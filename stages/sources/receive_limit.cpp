@@ -43,9 +43,7 @@ ssize_t receive_limited(std::size_t size, const Receive& receive, const Show& sh
   return count;
 }
 
-std::span<const std::uint8_t> bytes(const void* data, std::size_t count) {
-  return {static_cast<const std::uint8_t*>(data), count};
-}
+std::span<std::uint8_t> bytes(void* data, std::size_t count) { return {static_cast<std::uint8_t*>(data), count}; }
 
 }  // namespace
 }  // namespace campipe

@@ -12,13 +12,13 @@
 
 namespace campipe {
 
-// Sees what is received, on the thread that receives it.
+// Sees what is received, on the thread that receives it, before libavformat does, and may change it.
 class ReceiveObserver {
  public:
   // `asked` bytes were asked for of the connection `fd`, and `data` came.
-  virtual void on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) = 0;
+  virtual void on_bytes(int fd, std::size_t asked, std::span<std::uint8_t> data) = 0;
   // Its beginning, where it is larger than what it was received into.
-  virtual void on_datagram(int fd, std::span<const std::uint8_t> data) = 0;
+  virtual void on_datagram(int fd, std::span<std::uint8_t> data) = 0;
 
  protected:
   ~ReceiveObserver() = default;

@@ -2,6 +2,10 @@
 // unit, and the timestamp as it was sent; and when they were received, which is before libavformat hands out what it
 // reads while it analyzes the stream. They are read where the packets are received: over RTSP's own connection (also
 // through the tunnel of rtsps), or by UDP.
+//
+// libavformat takes each sender report for that of the track on whose channel it comes. Cameras that send those of both
+// tracks on one channel tell them apart by their SSRC (RFC 3550, 6.4.1): such a report is sent to its track's channel,
+// before libavformat reads it. By UDP it is made one of a receiver, which counts for nobody.
 #pragma once
 
 #include <array>
@@ -30,12 +34,16 @@ struct RtpMark {
 // three bytes behind a '$' that begins a packet at once.
 class InterleavedPackets {
  public:
+  static constexpr std::size_t head_size = 3;  // a channel, and a size of two bytes
+
   struct Packet {
     int channel = 0;
     std::array<std::uint8_t, 12> head{};
   };
   // It asked for `asked` bytes, and `data` came. A packet that is complete with it; one of less than 12 bytes is none.
   std::optional<Packet> add(std::size_t asked, std::span<const std::uint8_t> data);
+  // The next byte is the first one of a packet.
+  [[nodiscard]] bool begins_packet() const { return at_ == At::body && read_ == 0; }
   // The connection is another one.
   void restart() { *this = {}; }
 
@@ -48,7 +56,7 @@ class InterleavedPackets {
 
   At at_ = At::outside;
   bool dollar_ = false;  // was the last byte outside
-  std::array<std::uint8_t, 3> length_{};
+  std::array<std::uint8_t, head_size> length_{};
   std::size_t read_ = 0;  // of length_, or of the body
   std::size_t left_ = 0;  // likewise
   Packet packet_;
@@ -57,8 +65,8 @@ class InterleavedPackets {
 // Of one connection to a camera; used by its thread alone.
 class RtpMarks final : public ReceiveObserver {
  public:
-  void on_bytes(int fd, std::size_t asked, std::span<const std::uint8_t> data) override;
-  void on_datagram(int fd, std::span<const std::uint8_t> data) override;
+  void on_bytes(int fd, std::size_t asked, std::span<std::uint8_t> data) override;
+  void on_datagram(int fd, std::span<std::uint8_t> data) override;
 
   // Nothing of the next packet has been received.
   [[nodiscard]] bool is_between_packets() const { return between_packets_; }
@@ -80,6 +88,7 @@ class RtpMarks final : public ReceiveObserver {
  private:
   struct Flow {
     int number = 0;
+    std::uint32_t source = 0;               // SSRC
     std::optional<std::uint16_t> sequence;  // the highest
     Deadline sorted;                        // from then on libavformat has nothing of it that waits to be sorted
     bool had_gaps = false;
@@ -93,13 +102,19 @@ class RtpMarks final : public ReceiveObserver {
     friend auto operator<=>(const Address&, const Address&) = default;
   };
 
+  using Flows = std::map<Address, Flow>;
+  [[nodiscard]] Flows::const_iterator flow_of(std::uint32_t source, int fd) const;
+  void send_report_home(std::uint8_t& channel, std::uint32_t source);
+  bool is_report_of_another(int fd, std::span<const std::uint8_t> packet);
+  [[nodiscard]] bool is_of_a_silent_track(std::uint32_t source, std::uint32_t first, int fd) const;
   void see(Address address, std::span<const std::uint8_t, 12> head, bool sorted_by_libav);
   static void keep(Flow& flow, const RtpMark& mark);
   static bool is_next(Flow& flow, std::uint16_t sequence);
 
   InterleavedPackets interleaved_;
   int connection_ = -1;
-  std::map<Address, Flow> flows_;
+  Flows flows_;
+  std::map<int, std::uint32_t> first_reports_;  // on each channel, or behind all of them socket: of which source
   std::bitset<128> payload_types_;
   bool between_packets_ = false;
   bool keeps_packets_ = true;

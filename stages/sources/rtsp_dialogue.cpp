@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "stages/sources/control_urls.h"
 #include "stages/sources/next_function.h"
 #include "stages/sources/rtsp_text.h"
 
@@ -138,10 +139,41 @@ ssize_t RtspDialogue::receive_answer(int fd, void* data, std::size_t size, int f
     return next(fd, data, size, flags);
   }
   const std::string answer(text.substr(0, head));
+  const std::size_t description = description_in(answer);
+  const bool is_whole = text.size() >= head + description;
+  if (!is_whole && !peer_has_closed(fd)) {
+    errno = EAGAIN;
+    return -1;
+  }
   instead_ = heard(answer);
   served_ = 0;
   replaced_ = head;
+  if (description > 0 && is_whole) {
+    replaced_ += description;
+    hear_description(text.substr(head, description));
+  }
   return serve(fd, data, size, next);
+}
+
+// Bytes of a description that is read with the answer's head; 0: there is none, or it is too long for that.
+std::size_t RtspDialogue::description_in(std::string_view answer) const {
+  const auto status = read_status_line(answer);
+  const std::size_t size = rtsp_number(rtsp_header(answer, "Content-Length")).value_or(0);
+  const bool is_one = request_.method == "DESCRIBE" && status && status->code < 300;
+  return is_one && size <= longest_head - std::min(answer.size(), longest_head) ? size : 0;
+}
+
+// Behind the head, which is in `instead_`.
+void RtspDialogue::hear_description(std::string_view description) {
+  std::string base = rtsp_header(instead_, "Content-Base");
+  if (base.find("://") == std::string::npos) base = request_.uri;
+  const std::string whole = rules_.whole_controls ? with_whole_controls(description, base) : std::string(description);
+  has_whole_controls_ = whole != description;
+  tracks_ = read_tracks(whole);
+  replace_rtsp_header(instead_, "Content-Length", std::to_string(whole.size()));
+  instead_ += whole;
+  passing_ = 0;
+  is_description_ = false;
 }
 
 // Of `instead_`. The answer leaves the system's buffer with the last of it, so that poll() reports something as long as
@@ -249,7 +281,7 @@ std::string RtspDialogue::heard_refusal(const std::string& answer) {
   for (const RtspTrack& other : tracks_) {
     if (&other == track) break;
     if (other.media == "video") ++left.video_place;
-    if (other.media == "video" || (other.media == "audio" && rules_.with_audio)) ++left.place;
+    if (is_set_up(other)) ++left.place;
   }
   left_out_.push_back(left);
   failure_.reset();
@@ -294,6 +326,19 @@ const RtspTrack* RtspDialogue::track_of(const std::string& uri) const {
   }
   return found;
 }
+
+bool RtspDialogue::is_set_up(const RtspTrack& track) const {
+  return track.media == "video" || (track.media == "audio" && rules_.with_audio);
+}
+
+const RtspTrack* RtspDialogue::track_at(int place) const {
+  for (const RtspTrack& track : tracks_) {
+    if (is_set_up(track) && place-- == 0) return &track;
+  }
+  return nullptr;
+}
+
+bool RtspDialogue::is_control_refused() const { return has_whole_controls_ && failure_ && failure_->method == "SETUP"; }
 
 std::string RtspDialogue::video_codec() const {
   const auto video = std::ranges::find(tracks_, "video", &RtspTrack::media);

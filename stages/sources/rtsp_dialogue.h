@@ -6,7 +6,8 @@
 // - The client knows Digest with MD5 alone (login_challenge.h). It hears of the one challenge that is answered best;
 //   where that is another algorithm it hears MD5, and its answer is replaced by the right one.
 // - Answers that the client would take for failures, or read wrongly, are put as it reads them: a refusal of OPTIONS,
-//   which need not be known; a transport without the channels that were asked for; spaces in the session's header.
+//   which need not be known; a transport without the channels that were asked for; spaces in the session's header;
+//   URLs of tracks in the description (control_urls.h).
 //
 // It stands where the bytes pass: the program's own send() and recv() (rtsp_dialogue.cpp, receive_limit.cpp), as far as
 // a thread works for such a source. An answer is looked at while it is still in the system's buffer (MSG_PEEK), so that
@@ -33,6 +34,8 @@ struct RtspTrack {
   std::string media;    // "video", "audio", "application"
   std::string codec;    // as it is described: "H264", "PCMU"; empty: it is not said
   std::string control;  // what its SETUP names, as it is written
+  int width = 0;        // of its frames, as it is described; 0: it is not said
+  int height = 0;
   // For messages: "audio (PCMU)".
   [[nodiscard]] std::string text() const;
 };
@@ -45,6 +48,7 @@ class RtspDialogue {
     bool with_audio = true;      // the client sets up audio, too; never anything but video and audio
     std::optional<int> video;    // which video track is wanted, counted from 0; nothing: any
     bool tries_tcp = false;      // a transport that is refused is tried again as TCP
+    bool whole_controls = true;  // with_whole_controls()
   };
   // An answer that is no success.
   struct Refusal {
@@ -90,6 +94,10 @@ class RtspDialogue {
   [[nodiscard]] const std::vector<LeftOut>& left_out() const { return left_out_; }
   // The logins that the camera offers, where it refused a request without one or with a wrong one.
   [[nodiscard]] const std::vector<LoginChallenge>& challenges() const { return challenges_; }
+  // The description has other URLs than the client would make of it, and one of them is refused.
+  [[nodiscard]] bool is_control_refused() const;
+  // The one at that place among those that the client sets up. Null: there is none.
+  [[nodiscard]] const RtspTrack* track_at(int place) const;
   // Of the first video that the camera describes (RtspTrack::codec); empty: there is none.
   [[nodiscard]] std::string video_codec() const;
   // The track whose SETUP was the last request, where that has no answer. Null: there is none.
@@ -111,6 +119,8 @@ class RtspDialogue {
   };
 
   ssize_t receive_answer(int fd, void* data, std::size_t size, int flags, Receive next);
+  [[nodiscard]] std::size_t description_in(std::string_view answer) const;
+  void hear_description(std::string_view description);
   ssize_t pass(int fd, void* data, std::size_t size, int flags, Receive next);
   ssize_t serve(int fd, void* data, std::size_t size, Receive next);
   void count_passed(const char* data, std::size_t size);
@@ -119,6 +129,7 @@ class RtspDialogue {
   std::string heard_refusal(const std::string& answer);
   [[nodiscard]] std::string heard_success(const std::string& answer) const;
   [[nodiscard]] bool can_be_left_out(const RtspTrack& track, const Refusal& refusal) const;
+  [[nodiscard]] bool is_set_up(const RtspTrack& track) const;
   [[nodiscard]] const RtspTrack* track_of(const std::string& uri) const;
 
   Rules rules_;
@@ -138,10 +149,11 @@ class RtspDialogue {
   std::string packet_header_;    // of a packet of RTP, as far as it has come; empty: it is none
   std::string description_;      // of the camera, as far as it has passed
   bool is_description_ = false;  // what passes
-  std::string instead_;          // what the client receives in place of an answer
-  std::size_t served_ = 0;       // bytes of it
-  std::size_t replaced_ = 0;     // bytes of the answer, which are still in the system's buffer
-  bool deaf_ = false;            // what comes is not understood, and is passed on
+  bool has_whole_controls_ = false;
+  std::string instead_;       // what the client receives in place of an answer
+  std::size_t served_ = 0;    // bytes of it
+  std::size_t replaced_ = 0;  // bytes of the answer, which are still in the system's buffer
+  bool deaf_ = false;         // what comes is not understood, and is passed on
 };
 
 }  // namespace campipe

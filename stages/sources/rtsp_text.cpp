@@ -61,6 +61,27 @@ std::string codec_of_payload(std::string_view type) {
   return "";
 }
 
+// "2592,1944" of a=x-dimensions, "26 2592-1944" of a=framesize.
+void read_size(std::string_view line, RtspTrack& track) {
+  constexpr std::string_view dimensions = "a=x-dimensions:";
+  constexpr std::string_view frame_size = "a=framesize:";
+  std::string_view size;
+  if (line.starts_with(dimensions)) size = trimmed(line.substr(dimensions.size()));
+  if (line.starts_with(frame_size)) size = trimmed(line.substr(frame_size.size()));
+  if (const auto space = size.find(' '); space != std::string_view::npos) size = trimmed(size.substr(space));
+  const auto between = size.find_first_not_of("0123456789");
+  if (between == std::string_view::npos || (size[between] != ',' && size[between] != '-')) return;
+  int width = 0;
+  int height = 0;
+  const std::string_view first = size.substr(0, between);
+  const std::string_view second = size.substr(between + 1);
+  const bool read = std::from_chars(first.data(), first.data() + first.size(), width).ec == std::errc() &&
+                    std::from_chars(second.data(), second.data() + second.size(), height).ec == std::errc();
+  if (!read) return;
+  track.width = width;
+  track.height = height;
+}
+
 }  // namespace
 
 std::optional<RtspRequestLine> read_request_line(std::string_view text) {
@@ -173,6 +194,7 @@ std::vector<RtspTrack> read_tracks(std::string_view sdp) {
       tracks.back().codec = codec_of_payload(payload);
     }
     if (tracks.empty()) continue;
+    read_size(line, tracks.back());
     constexpr std::string_view control = "a=control:";
     constexpr std::string_view map = "a=rtpmap:";
     if (line.starts_with(control)) tracks.back().control = trimmed(line.substr(control.size()));

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/nal_units.h"
+#include "core/reorder_depth.h"
+#include "core/start_codes.h"
 #include "stages/sources/analyzed_units.h"
 #include "stages/sources/coded_fragment.h"
 
@@ -97,9 +100,38 @@ void RtspUnits::add(AvPacket packet, const std::optional<RtpMark>& mark, std::op
   }
 }
 
+// With another set of its sequence a stream may have frames in another order.
+void RtspUnits::follow_sets(const AVPacket& unit) {
+  const AVCodecParameters& codec = *input_->streams[video_]->codecpar;
+  const bool h264 = codec.codec_id == AV_CODEC_ID_H264;
+  if ((!h264 && codec.codec_id != AV_CODEC_ID_HEVC) || (unit.flags & AV_PKT_FLAG_KEY) == 0) return;
+  std::vector<std::uint8_t> sets;  // with what a decoder needs beside it
+  std::vector<std::uint8_t> sequence;
+  each_nal_unit(codec, unit, [&](std::span<const std::uint8_t> rest) {
+    const auto next = std::ranges::search(rest, start_code);
+    std::span<const std::uint8_t> found(rest.begin(), next.begin());
+    while (!found.empty() && found.back() == 0) found = found.first(found.size() - 1);
+    if (found.empty()) return true;
+    const unsigned type = h264 ? found[0] & 31U : found[0] >> 1U & 63U;
+    const bool is_sequence = type == (h264 ? 7 : 33);
+    const bool is_set = is_sequence || type == (h264 ? 8 : 32) || (!h264 && type == 34);
+    if (is_sequence) sequence.assign(found.begin(), found.end());
+    if (is_set) {
+      sets.insert(sets.end(), start_code.begin(), start_code.end());
+      sets.insert(sets.end(), found.begin(), found.end());
+    }
+    return h264 ? type == 0 || type > 5 : type >= 32;
+  });
+  if (sequence.empty() || sequence == sequence_) return;
+  if (!std::exchange(sequence_, std::move(sequence)).empty()) {
+    if (const auto depth = reorder_depth(codec.codec_id, sets)) decode_times_->change_delay(*depth);
+  }
+}
+
 void RtspUnits::take_units() {
   while (auto unit = units_->take()) {
     parser_->flag_key(*unit->packet);
+    follow_sets(*unit->packet);
     decode_times_->date(*unit->packet, parser_->is_b_frame());
     unit->packet->duration = frame_;
     ready_.push_back({std::move(unit->packet), unit->received});

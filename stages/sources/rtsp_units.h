@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "stages/sources/access_units.h"
 #include "stages/sources/decode_times.h"
@@ -49,6 +50,7 @@ class RtspUnits {
   void take_analyzed(ReadWatch& watch);
   void add(AvPacket packet, const std::optional<RtpMark>& mark, std::optional<std::int64_t> received);
   void take_units();
+  void follow_sets(const AVPacket& unit);
 
   RtpMarks marks_;
   AVFormatContext* input_ = nullptr;
@@ -58,6 +60,7 @@ class RtspUnits {
   std::optional<AccessUnits> units_;  // of codecs that come in fragments
   std::optional<UnitParser> parser_;
   std::optional<DecodeTimes> decode_times_;
+  std::vector<std::uint8_t> sequence_;  // the newest one's parameter set, of H.264 and HEVC
   std::optional<SoundFrames> sound_;
   std::deque<Ready> ready_;
   std::optional<std::int64_t> received_;

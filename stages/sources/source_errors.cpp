@@ -26,15 +26,20 @@ struct Meaning {
 constexpr std::array meanings{
     Meaning{AVERROR(ECONNREFUSED), Kind::refused, "refuses the connection (is the camera on, and the port right?)"},
     Meaning{AVERROR(EHOSTUNREACH), Kind::refused,
-            "cannot be reached: nothing answers at its address (is the camera on, and in this network?)"},
-    Meaning{AVERROR(ENETUNREACH), Kind::refused, "cannot be reached: this machine has no way to its network"},
-    Meaning{AVERROR(EADDRINUSE), Kind::refused, "cannot be listened to: the port is in use on this machine"},
+            "cannot be reached: No route to host (is the camera on, and in this network?)"},
+    Meaning{AVERROR(ENETUNREACH), Kind::refused,
+            "cannot be reached: Network is unreachable (has this machine a way to it?)"},
+    Meaning{AVERROR(EADDRINUSE), Kind::refused,
+            "cannot be listened to: Address already in use (has another program the port?)"},
     Meaning{AVERROR(EADDRNOTAVAIL), Kind::refused,
-            "cannot be listened to, or reached from here: this machine does not have the address"},
-    Meaning{AVERROR(EACCES), Kind::unauthorized,
-            "is not allowed by the system: Permission denied (ports below 1024 need a right of their own)"},
-    Meaning{AVERROR(ETIMEDOUT), Kind::timed_out, "does not answer (is the camera on?)"},
-    Meaning{AVERROR_INVALIDDATA, Kind::unsupported, "sends nothing that FFmpeg knows as video"},
+            "cannot be listened to, or reached from here: Cannot assign requested address (is it this machine's?)"},
+    Meaning{
+        AVERROR(EACCES), Kind::unauthorized,
+        "cannot be opened: Permission denied (does a rule of this machine forbid it? A port below 1024 needs a right "
+        "of its own)"},
+    Meaning{AVERROR(ETIMEDOUT), Kind::timed_out,
+            "does not answer: Connection timed out (is the camera on, and in this network?)"},
+    Meaning{AVERROR_INVALIDDATA, Kind::unsupported, "sends what FFmpeg cannot read: Invalid data (is it video?)"},
     Meaning{AVERROR_PROTOCOL_NOT_FOUND, Kind::unsupported, "is of a kind that this FFmpeg was built without"},
 };
 
@@ -53,9 +58,9 @@ const Meaning* heard_meaning(const LibavMessages& messages) {
   static constexpr Meaning other_host{
       0, Kind::unauthorized,
       "shows a certificate of another host (use the name it was made for, or tls: {verify: false})"};
-  static constexpr Meaning payload{
-      0, Kind::unsupported,
-      "sends RTP that nothing describes: without RTSP only MPEG-TS and JPEG can be received (use rtsp://)"};
+  static constexpr Meaning payload{0, Kind::unsupported,
+                                   "sends RTP of a payload type that nothing describes: without RTSP only MPEG-TS (33) "
+                                   "and JPEG (26) can be received (use rtsp://)"};
   if (messages.has("Failed to resolve hostname")) return &unknown_name;
   if (messages.has("certificate failed verification") || messages.has("Unable to verify peer")) return &untrusted;
   if (messages.has("owner does not match hostname")) return &other_host;
@@ -93,10 +98,10 @@ Kind kind_of(int status) {
   return status == 404 ? Kind::not_found : Kind::refused;
 }
 
-// `asked`: "DESCRIBE", or empty. `status`: "401 Unauthorized".
+// `asked`: "DESCRIBE". `status`: "401 Unauthorized".
 std::string login_problem(const std::string& asked, const std::string& status, const SourceConfig& config,
                           const std::vector<LoginChallenge>& challenges) {
-  const std::string seen = asked.empty() ? "it answers " + status : "it answers " + asked + " with " + status;
+  const std::string seen = "it answers " + asked + " with " + status;
   if (challenges.empty()) return "asks for a login and does not say which (" + seen + ")";
   const std::string how = challenges_text(challenges);
   if (best_challenge(challenges) == nullptr) {
@@ -181,13 +186,15 @@ SourceError http_error(int code, const std::string& shown, const ReadWatch& watc
   if (!status.empty() && !watch.timed_out()) {
     int number = 0;  // that begins it
     std::from_chars(status.data(), status.data() + status.size(), number);
-    if (number == 401) return make(Kind::unauthorized, shown, login_problem("", status, config, pieces.challenges()));
-    return make(kind_of(number), shown, "answers " + status + std::string(remedy_for(number)));
+    if (number == 401)
+      return make(Kind::unauthorized, shown, login_problem("GET", status, config, pieces.challenges()));
+    return make(kind_of(number), shown, "answers GET with " + status + std::string(remedy_for(number)));
   }
   if (code == AVERROR_INVALIDDATA && !pieces.type().empty() && !watch.timed_out() &&
       !messages.has(refused_format_message)) {
     return make(Kind::unsupported, shown,
-                "sends nothing that FFmpeg knows as video (Content-Type: " + shown_line(pieces.type()) + ")");
+                "sends what FFmpeg cannot read: Invalid data, of Content-Type " + shown_line(pieces.type()) +
+                    " (is it video?)");
   }
   return opening_error(code, shown, watch, messages, nullptr);
 }
@@ -213,6 +220,13 @@ SourceError other_packets_error(const std::string& shown, const std::string& typ
                   " (read_timeout) none of the video that it describes");
 }
 
+SourceError no_size_error(const std::string& shown) {
+  return make(
+      Kind::unsupported, shown,
+      "sends JPEG by RTP without the size of its frames: RTP's headers have room for 2040 pixels a side, and its "
+      "description has neither x-dimensions nor framesize; let the camera send smaller frames, H.264 or H.265");
+}
+
 SourceError redirect_error(const std::string& shown, const std::string& target) {
   const SourceAddress address = split_address(target);
   const std::string port = address.port > 0 ? ":" + std::to_string(address.port) : "";
@@ -232,7 +246,7 @@ SourceError reading_error(int code, const std::string& shown, const ReadWatch& w
     return make(Kind::timed_out, shown, "has sent no video for " + seconds_text(watch.allowed()) + " (read_timeout)");
   }
   if (code == AVERROR_EOF) return make(Kind::lost, shown, "has ended the connection");
-  if (code == AVERROR(ENODEV)) return make(Kind::lost, shown, "is gone (was the camera unplugged?)");
+  if (code == AVERROR(ENODEV)) return make(Kind::lost, shown, "is gone: No such device (was the camera unplugged?)");
   return make(Kind::lost, shown, "cannot be read any more: " + av_error_text(code));
 }
 

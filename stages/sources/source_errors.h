@@ -47,6 +47,8 @@ SourceError no_beginning_error(const std::string& shown, const ReadWatch& watch)
 SourceError unknown_codec_error(const std::string& shown, const std::string& codec);
 // RTP packets came, of these payload types, and none of the video.
 SourceError other_packets_error(const std::string& shown, const std::string& types, const ReadWatch& watch);
+// JPEG by RTP, whose frames are larger than its headers can say.
+SourceError no_size_error(const std::string& shown);
 // It sends its reader to the URL `target`, or names it as a part of itself.
 SourceError redirect_error(const std::string& shown, const std::string& target);
 std::string refused_format_text(const std::string& format);  // to stand behind the source's name

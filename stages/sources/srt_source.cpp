@@ -16,7 +16,9 @@ void set_options(LibavOptions& options, const SourceConfig& config, RtspTranspor
   // Not sooner than the source's own time is over: SRT does not distinguish a peer that refuses from one that is
   // silent.
   options.set("connect_timeout", microseconds(config.read_timeout) / 1000 + 1000);
-  if (const auto passphrase = read_srt_address(config.url).passphrase) options.set("passphrase", *passphrase);
+  const SrtAddress address = read_srt_address(config.url);
+  if (address.passphrase) options.set("passphrase", *address.passphrase);
+  if (address.stream_id) options.set("streamid", *address.stream_id);
 }
 
 std::string opened_url(const SourceConfig& config) { return read_srt_address(config.url).url; }
@@ -35,7 +37,8 @@ std::optional<StreamProblem> explain(int code, const LibavMessages& messages) {
   if (!option.empty()) return StreamProblem{Kind::unsupported, "cannot be opened by SRT: " + redact_urls(option)};
   if (messages.has("Connection to")) {
     return StreamProblem{Kind::refused,
-                         "ends the connection while it is made (are passphrase, pbkeylen and streamid right?)"};
+                         "is not connected to: SRT ends the connection while it is made, and does not say why (are "
+                         "passphrase, pbkeylen and streamid right?)"};
   }
   return StreamProblem{Kind::refused, "cannot be opened by SRT: " + redact_urls(messages.errors())};
 }

@@ -13,6 +13,7 @@
 #include "stages/sources/capture_clock.h"
 #include "stages/sources/http_input.h"
 #include "stages/sources/http_pieces.h"
+#include "stages/sources/jpeg_size.h"
 #include "stages/sources/live_options.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/read_watch.h"
@@ -136,6 +137,7 @@ class StreamSource final : public Source {
     try {
       return open_once(transport);
     } catch (const SourceError&) {
+      if (dialogue_.is_control_refused() && !watch_.ask()) return open_with_appended_controls(transport);
       const RtspTrack* track = dialogue_.unanswered_track();
       if (track == nullptr || track->media != "audio" || watch_.ask()) throw;
       hung_up_ = hung_up_text(*track, shown_);
@@ -143,6 +145,13 @@ class StreamSource final : public Source {
       if (tunnel_) open_tunnel();
       open_once(transport);
     }
+  }
+
+  // As most clients make them: some cameras know no others.
+  void open_with_appended_controls(RtspTransport transport) {
+    whole_controls_ = false;
+    if (tunnel_) open_tunnel();
+    open(transport);
   }
 
   void open_once(RtspTransport transport) {
@@ -153,13 +162,16 @@ class StreamSource final : public Source {
     if (is_rtsp()) received_.show_to(&units_.emplace().observer());
     limit_receiving(is_rtsp() ? longest_answer : most_received());
     pieces_.restart();
-    dialogue_.restart(dialogue_rules(config_, transport));
+    RtspDialogue::Rules dialogue = dialogue_rules(config_, transport);
+    dialogue.whole_controls = whole_controls_;
+    dialogue_.restart(std::move(dialogue));
     const bool fall_back = is_rtsp() && transport == RtspTransport::automatic;
     check_opening(open_input(transport), messages);
     remark_ = hung_up_ + leave_out(*input_, dialogue_.left_out(), shown_);
     limit_receiving(most_received());
     if (fall_back) watch_.expect_packets(*input_, std::min<nanoseconds>(first_udp_packet, watch_.left() / 2));
     // Its packets are known from the beginning, and it would be asked for them without a pause.
+    announce_jpeg_sizes(*input_, dialogue_);
     if (!is_device()) check_opening(analyze(), messages);
     choose();
     if (units_) units_->begin(*input_, streams_, watch_);
@@ -259,6 +271,7 @@ class StreamSource final : public Source {
   [[nodiscard]] bool is_rtsp() const { return rules_.protocol == StreamRules::Protocol::rtsp; }
   [[nodiscard]] bool is_http() const { return rules_.protocol == StreamRules::Protocol::http; }
   [[nodiscard]] bool is_device() const { return rules_.device != nullptr; }
+  [[nodiscard]] bool comes_by_rtp() const { return is_rtsp() || address_.scheme == "rtp"; }
   // What goes through TLS goes through TCP.
   [[nodiscard]] bool through_tls() const { return address_.scheme == "rtsps"; }
   [[nodiscard]] std::size_t most_received() const { return is_http() ? most_for_file : most_for_frame; }
@@ -376,6 +389,9 @@ class StreamSource final : public Source {
   }
 
   int finish_video(AVPacket& packet) {
+    AVCodecParameters& codec = *input_->streams[streams_.video]->codecpar;
+    if (comes_by_rtp() && codec.codec_id == AV_CODEC_ID_MJPEG && !complete_jpeg_size(packet, codec))
+      throw no_size_error(shown_);
     if (by_arrival_) {
       packet.dts = av_rescale_q(now_ns() - opened_, {1, 1'000'000'000}, arrival_base);
       // Frames that are shown in another order than they come in are put right by the decoder.
@@ -383,6 +399,7 @@ class StreamSource final : public Source {
       packet.duration = 0;
     }
     clock_.mend(packet, streams_.description.time_base);
+    if (const auto utc = pieces_.time_of(packet, streams_.description.time_base)) set_wall_clock(packet, utc->count());
     pieces_.tell_new_header(packet, *streams_.description.codec);
     return packet.stream_index;
   }
@@ -395,7 +412,8 @@ class StreamSource final : public Source {
   std::unique_ptr<TlsTunnel> tunnel_;
   ReceiveLimit received_;
   RtspDialogue dialogue_;
-  std::string hung_up_;  // a remark: it has no sound therefore
+  bool whole_controls_ = true;  // RtspDialogue::Rules
+  std::string hung_up_;         // a remark: it has no sound therefore
   std::string remark_;
   SourcePeers peers_{[this] { return strayed(); }, config_.allow_redirects};
   std::int64_t position_ = 0;  // of received_so_far(), with the newest frame

@@ -46,6 +46,27 @@ std::optional<TsHead> read_ts_head(TsPacket packet) {
   return head;
 }
 
+std::optional<bool> map_lists(TsPacket packet, const TsHead& head, unsigned pid) {
+  constexpr std::uint8_t map_table = 2;
+  constexpr std::size_t fixed = 12;  // before descriptors and streams
+  constexpr std::size_t checksum = 4;
+  std::span<const std::uint8_t> section = packet.subspan(std::min(head.payload, packet.size()));
+  if (!head.begins || section.empty() || section.size() < 1 + std::size_t{section[0]}) return std::nullopt;
+  section = section.subspan(1 + std::size_t{section[0]});
+  const auto twelve_bits = [&section](std::size_t at) {
+    return std::size_t{section[at] & 0x0fU} << 8U | section[at + 1];
+  };
+  if (section.size() < fixed + checksum || section[0] != map_table) return std::nullopt;
+  const std::size_t end = 3 + twelve_bits(1);
+  const bool applies_now = (section[5] & 1U) != 0;
+  if (end > section.size() || end < fixed + checksum || !applies_now) return std::nullopt;
+  constexpr std::size_t entry = 5;
+  for (std::size_t at = fixed + twelve_bits(10); at + entry + checksum <= end; at += entry + twelve_bits(at + 3)) {
+    if (((section[at + 1] & 0x1fU) << 8U | section[at + 2]) == pid) return true;
+  }
+  return false;
+}
+
 std::array<std::uint8_t, ts_packet_size> end_of_pes(unsigned pid, unsigned counter) {
   constexpr std::array<std::uint8_t, 6> padding_stream{0, 0, 1, 0xbe, 0, 0};
   constexpr std::size_t field = ts_packet_size - head_size - 1 - padding_stream.size();

@@ -25,6 +25,9 @@ struct TsHead {
 // Nothing: it is not a whole packet.
 std::optional<TsHead> read_ts_head(TsPacket packet);
 
+// Whether a packet that begins a programme map (2.4.4.8) lists a stream. Nothing: it is none, or not whole in it.
+std::optional<bool> map_lists(TsPacket packet, const TsHead& head, unsigned pid);
+
 // Behind a packet with that counter: a PES packet of nothing but its own head, by which a reader that waits for the
 // next one has the whole of the one before. The counters of what follows are right as they are.
 std::array<std::uint8_t, ts_packet_size> end_of_pes(unsigned pid, unsigned counter);

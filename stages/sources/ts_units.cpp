@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "core/c_callback.h"
 #include "stages/sources/coded_fragment.h"
@@ -46,11 +47,20 @@ TsUnits::TsUnits(AVFormatContext& input, const MediaStreams& streams)
 TsUnits::~TsUnits() { avio_closep(&received_); }
 
 int TsUnits::read(AVPacket& packet) {
+  if (next_->data != nullptr) {
+    av_packet_move_ref(&packet, next_.get());
+    return 0;
+  }
   for (;;) {
     follow_video();
     handed_video_ = false;
     const int code = av_read_frame(&input_, &packet);
-    if (code < 0 || packet.stream_index != video_) return code;
+    if (code >= 0 && is_left_over(packet)) {
+      av_packet_unref(&packet);
+      continue;
+    }
+    if (code >= 0 && packet.stream_index != video_ && moved_at_) take_last(packet);
+    if (code < 0 || packet.stream_index != video_ || next_->data != nullptr) return code;
     const bool again = packet.pos >= 0 && packet.pos < valid_from_;
     if (!again && (cuts_ ? check(packet) : compare(packet)) == Use::take) return code;
     av_packet_unref(&packet);
@@ -63,13 +73,18 @@ void TsUnits::follow_video() {
   video_ = streams_.video;
   codec_ = stream.codecpar->codec_id;
   pid_ = static_cast<unsigned>(stream.id);
+  const AVProgram* program = av_find_program_from_stream(&input_, nullptr, video_);
+  map_pid_ = program != nullptr ? program->pmt_pid : -1;
   parser_.emplace(*stream.codecpar);
   check_.emplace(*stream.codecpar);
   pes_.restart();
   av_packet_unref(part_.get());
   cuts_ = false;
   end_due_ = awaited_ = false;
-  valid_from_ = 0;
+  // The parser of a stream that has come back may have its last unit of then.
+  valid_from_ = std::exchange(moved_at_, std::nullopt).value_or(0);
+  newest_.reset();
+  whole_ = 0;
   wanted_ = first_wanted;
   found_ = 0;
 }
@@ -132,7 +147,9 @@ bool TsUnits::follow(TsPacket packet) {
   // Other streams' parsers are made as before. A parser that is there stays in use whatever this says.
   const bool parse = !handed_video_ || !cuts_;
   input_.flags = parse ? input_.flags & ~AVFMT_FLAG_NOPARSE : input_.flags | AVFMT_FLAG_NOPARSE;
+  if (head && static_cast<int>(head->pid) == map_pid_) return follow_map(packet, *head);
   if (!handed_video_) return true;
+  moved_at_.reset();  // it has not, or is back
   const auto step = pes_.add(packet, *head, position_);
   if (step == PesTracker::Step::ended) {
     awaited_ = cuts_;
@@ -146,6 +163,48 @@ bool TsUnits::follow(TsPacket packet) {
   return true;
 }
 
+// The map itself comes again, behind the end of the last PES packet.
+bool TsUnits::follow_map(TsPacket packet, const TsHead& head) {
+  if (moved_at_ || map_lists(packet, head, pid_).value_or(true)) return true;
+  moved_at_ = position_ + ts_packet_size;
+  // Where they are cut, it has come already.
+  const bool has_come = cuts_ && !pes_.seen().empty() && pes_.seen().back().ended;
+  if (has_come || !pes_.end()) return true;
+  again_.insert(again_.begin() + static_cast<std::ptrdiff_t>(again_at_), packet.begin(), packet.end());
+  awaited_ = cuts_;
+  end_due_ = true;
+  return false;
+}
+
+// The parser of a stream to which the video moves back had it since then.
+bool TsUnits::is_left_over(const AVPacket& packet) const {
+  const bool is_video = input_.streams[packet.stream_index]->codecpar->codec_type == AVMEDIA_TYPE_VIDEO;
+  return moved_at_ && is_video && packet.stream_index != video_ && packet.pos < *moved_at_;
+}
+
+// Before `packet`, which comes behind it. False: there is none that is known to be one.
+bool TsUnits::take_last(AVPacket& packet) {
+  auto& seen = pes_.seen();
+  const bool is_one = !cuts_ && whole_ >= first_wanted && newest_ && seen.size() == 1 && !seen.front().damaged;
+  const auto unit = is_one ? content_of(seen.front()) : std::nullopt;
+  if (!unit || unit->data.empty()) return false;
+  constexpr std::int64_t period = std::int64_t{1} << 33;
+  const AvPacket last = make_av_packet();
+  if (av_new_packet(last.get(), static_cast<int>(unit->data.size())) < 0) throw std::bad_alloc();
+  std::ranges::copy(unit->data, last->data);
+  last->stream_index = video_;
+  last->dts = newest_->dts + (unit->dts - newest_->raw_dts + period) % period;
+  last->pts = last->dts + (unit->pts - unit->dts + period) % period;
+  last->duration = newest_->duration;
+  last->pos = seen.front().position;
+  parser_->flag_key(*last);
+  seen.clear();
+  valid_from_ = *moved_at_;  // the parser has it, too
+  av_packet_move_ref(next_.get(), &packet);
+  av_packet_move_ref(&packet, last.get());
+  return true;
+}
+
 // What the parser has found, with what has come.
 TsUnits::Use TsUnits::compare(const AVPacket& unit) {
   auto& seen = pes_.seen();
@@ -154,10 +213,16 @@ TsUnits::Use TsUnits::compare(const AVPacket& unit) {
     seen.pop_front();
   }
   if (unit.pos < 0) doubt();  // it is not the first one in its PES packet
-  if (seen.empty() || seen.front().position != unit.pos) return Use::take;
+  if (seen.empty() || seen.front().position != unit.pos) {
+    whole_ = 0;
+    return Use::take;
+  }
   const Pes& pes = seen.front();
   const bool complete = pes.ended || seen.size() > 1;
   const bool whole = complete && pes.dated && is_whole(unit, pes);
+  whole_ = whole ? whole_ + 1 : 0;
+  if (const auto content = whole && unit.dts != AV_NOPTS_VALUE ? content_of(pes) : std::nullopt)
+    newest_ = {content->dts, unit.dts, unit.duration};
   if (pes.damaged || pes.unclear || (unit.flags & AV_PKT_FLAG_CORRUPT) != 0) {
     found_ = 0;
   } else if (!whole) {
@@ -202,6 +267,8 @@ TsUnits::Use TsUnits::check(AVPacket& packet) {
     }
   }
   seen.erase(seen.begin(), pes);
+  // Of a stream that came up in the midst nothing but its parser knew how long a frame is.
+  if (newest_ && input_.streams[video_]->avg_frame_rate.num == 0) packet.duration = newest_->duration;
   parser_->flag_key(packet);
   return Use::take;
 }

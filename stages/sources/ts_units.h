@@ -5,6 +5,9 @@
 // where a PES packet of the video ends, a packet is put in that begins an empty one. The parser is left out for the
 // video alone.
 //
+// Where the programme map moves the video to another stream, the last PES packet of the one before has no next one: it
+// ends there. What libavformat's parser would keep of it for ever is made here.
+//
 // That a PES packet ends there, and is one access unit, is believed once libavformat's own parser has found it so
 // several times in a row. It is checked for each of them, and where it does not hold any longer, the parser gets what
 // has come of them again, and has to find more of them right than before. So it is with all that this does not know:
@@ -49,6 +52,9 @@ class TsUnits {
   int receive();
   std::optional<TsPacket> next_packet();
   bool follow(TsPacket packet);
+  bool follow_map(TsPacket packet, const TsHead& head);
+  [[nodiscard]] bool is_left_over(const AVPacket& packet) const;
+  bool take_last(AVPacket& packet);
   void follow_video();
   Use compare(const AVPacket& unit);
   Use check(AVPacket& packet);
@@ -71,6 +77,7 @@ class TsUnits {
   int video_ = -1;
   AVCodecID codec_ = AV_CODEC_ID_NONE;
   unsigned pid_ = 0;
+  int map_pid_ = -1;                  // of the programme map that has the video; -1: there is none
   PesTracker pes_;                    // those that are not done with
   AvPacket part_ = make_av_packet();  // of a PES packet whose rest has not come out yet
   bool cuts_ = false;                 // PES packets are handed out where they end, and not parsed
@@ -82,6 +89,16 @@ class TsUnits {
   bool end_handed_ = false;    // and has got
   bool awaited_ = false;       // the PES packet that has ended has not come out yet
   bool over_ = false;          // nothing more is received
+  // The video has moved: where what follows begins; and what comes behind its last unit.
+  std::optional<std::int64_t> moved_at_;
+  AvPacket next_ = make_av_packet();
+  struct Dated {
+    std::int64_t raw_dts = 0;  // 33 bits
+    std::int64_t dts = 0;
+    std::int64_t duration = 0;
+  };
+  std::optional<Dated> newest_;  // unit that was found to be a PES packet
+  int whole_ = 0;                // such units in a row
   std::optional<UnitParser> parser_;
   std::optional<UnitCheck> check_;
 };

@@ -10,7 +10,7 @@
 #include "tests/paths.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 // Of the barrier's members.
 ProcessId id_of(unsigned member) { return ProcessId(publisher_process.index() + member); }
@@ -88,5 +88,5 @@ TEST_P(MemberKilled, TheOthersGoOnAndASuccessorJoins) {
 INSTANTIATE_TEST_SUITE_P(At, MemberKilled, testing::Values("barrier.arriving", "barrier.arrived"),
                          [](const auto& of) { return of.param == "barrier.arriving" ? "arriving" : "arrived"; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -183,5 +183,5 @@ TEST(Quarantined, EndsWithTheRigAtOnce) {
   EXPECT_EQ(check_accounting(run.report()), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::string head(int port) {
   return "http_address: 127.0.0.1:" + std::to_string(port) +
@@ -89,5 +89,5 @@ TEST(Change, OfACameraWithAQuarantinedOutputKeepsItsCounts) {
   EXPECT_EQ(frames.at("recorded").get<int>() + frames.at("unrecorded").get<int>(), frames.at("encoded")) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

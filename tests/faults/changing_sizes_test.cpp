@@ -10,7 +10,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -60,5 +60,5 @@ TEST(ChangingSizes, HarmNobodyAndMakeFewFiles) {
   EXPECT_LE(files, 13 + static_cast<int>(seconds)) << "ten at once, then one now and then; the index and its lock";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -25,7 +25,7 @@
 #include "tests/integration/test_network.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using std::chrono::seconds;
@@ -395,5 +395,5 @@ TEST(ClusterSeeds, EverySecondOfEveryCameraIsInSomeMachinesRecordings) {
   if (seeds == 0) run_seed(8, 3);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -12,7 +12,7 @@
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -100,5 +100,5 @@ TEST(Descriptors, ACameraThatFindsNoneIsNotEnabled) {
   expect_goes_on(rig, "a");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr const char* head =
     "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ndefaults: {encode: {gop: 10, bitrate: 1M}}\ncameras:\n";
@@ -152,5 +152,5 @@ TEST(ExitStatus, IsThreeWhereTheEndCameTooSoon) {
   EXPECT_EQ(check_accounting(rig.report()), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

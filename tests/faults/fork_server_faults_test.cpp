@@ -9,7 +9,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr const char* fork_server = "fork-server (forks the processes of this rig)";
 constexpr std::uintmax_t some = 10'000;  // bytes of a recording: a second or less
@@ -99,5 +99,5 @@ TEST_F(ForkServerOf, ARigIsLaidOutAnewAfterACrash) {
   end();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

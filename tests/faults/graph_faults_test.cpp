@@ -13,7 +13,7 @@
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 
@@ -211,5 +211,5 @@ TEST_P(RandomGraph, BalancesAfterTenKills) {
 
 INSTANTIATE_TEST_SUITE_P(Of, RandomGraph, testing::Range(0U, 5U));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/paths.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr unsigned mortal_member = 2;
 
@@ -100,5 +100,5 @@ INSTANTIATE_TEST_SUITE_P(At, GroupMemberKilled,
                            return std::get<0>(of.param).substr(6) + "_" + name_of(std::get<1>(of.param));
                          });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

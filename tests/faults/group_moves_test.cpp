@@ -17,7 +17,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 const std::vector<std::string> members{"left", "right", "top"};
 
@@ -181,5 +181,5 @@ INSTANTIATE_TEST_SUITE_P(Of, MemberKilledAt,
                                          Step{"OldFinished", "hand_over.finished=kill", true, "repeat"}),
                          [](const auto& one) { return one.param.title; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

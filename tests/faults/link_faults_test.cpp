@@ -20,7 +20,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 // From the fault until it shows here.
 constexpr auto within_a_second = milliseconds(1500) * sanitizer_slowdown;
@@ -460,5 +460,5 @@ TEST_P(LinkReconnections, OfLinksThatEndLeaveNothing) {
 INSTANTIATE_TEST_SUITE_P(Carriers, LinkReconnections, testing::Values(Carrier::zeromq, Carrier::ucx),
                          [](const auto& of) { return of.param == Carrier::ucx ? "Ucx" : "ZeroMq"; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

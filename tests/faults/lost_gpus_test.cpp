@@ -16,7 +16,7 @@
 #include "tests/integration/times_in.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
@@ -375,5 +375,5 @@ TEST_F(LostGpus, ALiveCameraStaysConnectedAndItsCopyLosesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -19,7 +19,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 
@@ -327,5 +327,5 @@ TEST(Quarantine, TheCopyOfALoopedFileGoesOn) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -14,7 +14,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::AnyOf;
 using testing::HasSubstr;
@@ -139,5 +139,5 @@ TEST(MemoryMovesThatFail, AreNotThoseWhoseMasterDies) {
   kinds.expect_whole("a");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -27,7 +27,7 @@
 #include "tests/integration/clips.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 struct Wrong {
   std::string title;
@@ -276,5 +276,5 @@ TEST(RightMessage, OfADisabledCameraChangesNothing) {
   EXPECT_EQ(rig.camera("b").at("state"), "disabled");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -20,7 +20,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr double rate = 10;
 constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
@@ -374,5 +374,5 @@ TEST(Mosaic, ShowsNinetyNineCameras) {
   EXPECT_EQ(seen, cells.size()) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -23,7 +23,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr double rate = 10;
 constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
@@ -361,5 +361,5 @@ INSTANTIATE_TEST_SUITE_P(Of, MosaicKilledAt,
                                          Step{"OldFinished", "hand_over.finished=kill", true, true}),
                          [](const auto& one) { return one.param.title; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -17,7 +17,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -310,5 +310,5 @@ INSTANTIATE_TEST_SUITE_P(OfOldThatHasLeft, KilledAt,
                                           testing::Values("drop", "block")),
                          [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param); });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/paths.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::unique_ptr<Peer> start_reader(const PacketRingMemory& ring, unsigned batch, const std::string& failpoint = {}) {
   auto reader = std::make_unique<Peer>(ring_peer_program,
@@ -309,5 +309,5 @@ INSTANTIATE_TEST_SUITE_P(At, PacketDecoderKilled,
 INSTANTIATE_TEST_SUITE_P(At, PacketWriterKilled, testing::Values("packets.writer.filled", "packets.writer.head"),
                          name_of_point);
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -12,7 +12,7 @@
 #include "tests/paths.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -51,7 +51,7 @@ TEST(Probe, TellsTheReasonOfADriverThatRefuses) {
   EXPECT_THAT(found.problem, testing::Not(HasSubstr("probe")));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe
 
 // The fake driver must be where the dynamic linker looks from the start, so this program starts itself again.

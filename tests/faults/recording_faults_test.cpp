@@ -16,7 +16,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -51,6 +51,13 @@ bool has_fragment(const fs::path& file) {
   return bytes.find("moof") != std::string::npos;
 }
 
+// Its fragments have become the contents of one box.
+bool has_index(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  return bytes.find("mdat") < bytes.find("moov");
+}
+
 // How often each file begins and ends in the index.
 std::map<std::string, std::map<std::string, int>> events_of(const fs::path& index) {
   std::map<std::string, std::map<std::string, int>> events;
@@ -74,7 +81,10 @@ INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
                                          Death{"publisher.storing:3=kill", 30}, Death{"publisher.storing:4=kill", 50},
                                          Death{"publisher.storing:5=kill", 75}, Death{"publisher.storing:6=kill", 100},
                                          Death{"publisher.storing:7=kill"}, Death{"publisher.storing:8=kill"},
-                                         Death{"publisher.storing:9=kill"}, Death{"index.ending:2=kill"}),
+                                         Death{"publisher.storing:9=kill"}, Death{"index.ending:2=kill"},
+                                         Death{"recording.index_appended:2=kill"},
+                                         Death{"recording.index_synced:2=kill"},
+                                         Death{"recording.index_counts:2=kill"}),
                          [](const auto& one) {
                            std::string name = one.param.at;
                            std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -97,6 +107,7 @@ TEST_P(PublisherDies, SegmentsGoOn) {
     const VideoFile video = read_video(file);
     EXPECT_EQ(video.complaints, 0) << file << video.text;
     EXPECT_EQ(video.start_s, 0) << file;
+    EXPECT_TRUE(has_index(file)) << file;
     seconds += video.duration_s;
     const auto more = numbers_of(video);
     numbers.insert(numbers.end(), more.begin(), more.end());
@@ -316,5 +327,5 @@ TEST(RigDies, TheNextOneClosesItsFilesInTheIndex) {
   EXPECT_THAT(reasons, testing::Contains("interrupted").Times(1));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

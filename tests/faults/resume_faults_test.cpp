@@ -10,7 +10,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int clip_frames = 48;
 
@@ -228,5 +228,5 @@ TEST_P(ResumedAudio, OfAFileComesOnce) {
 INSTANTIATE_TEST_SUITE_P(With, ResumedAudio, testing::Values("copy", "h264"),
                          [](const auto& one) { return one.param; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -20,8 +20,8 @@ constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
 
 std::string worker_of(std::size_t camera) { return "worker " + std::to_string(camera % 2); }
 
-// Waits until every file has grown by `times` fragments.
-bool wait_for_flow(RigRun& rig, int times) {
+// Waits until every file has grown `times` times.
+bool all_files_grow(RigRun& rig, int times) {
   for (; times > 0; --times) {
     std::vector<std::uintmax_t> sizes;
     for (const std::string& name : fault_cameras) sizes.push_back(rig.size(name + ".mp4"));
@@ -58,10 +58,10 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   RigWaits waits(rig);
   const std::int64_t when = strike(rig, blow);
-  ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
+  ASSERT_TRUE(all_files_grow(rig, 1)) << rig.log();
   // Files grow by whole fragments of 0.4 s.
   EXPECT_LE(static_cast<double>(utc_now_ns() - when) / 1e9, promised_recovery + 0.6 + waits.seconds());
-  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
+  ASSERT_TRUE(all_files_grow(rig, 2)) << rig.log();
   rig.signal(SIGINT);
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   expect_good_files(rig);
@@ -285,5 +285,5 @@ TEST(Starving, WorkerThatHangsIsKilledOnce) {
   EXPECT_EQ(log.find("worker 0 does not answer", first + 1), std::string::npos) << log;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

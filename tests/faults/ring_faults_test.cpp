@@ -13,7 +13,7 @@
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -200,5 +200,5 @@ TEST(Poison, OfAnOutputLeavesItsCameraAlone) {
   EXPECT_EQ(rig.report().at("publisher_restarts"), 4) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

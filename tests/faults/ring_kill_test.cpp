@@ -15,7 +15,7 @@
 #include "tests/paths.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 const std::vector<std::string> reader_points{"ring.reader.attaching", "ring.reader.attached", "ring.reader.looked",
                                              "ring.reader.leased",    "ring.reader.used",     "ring.reader.done",
@@ -319,5 +319,5 @@ TEST(WriterKilledAtItsFirstFrame, PublishesItWithHeadAndNotBefore) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -16,7 +16,10 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "core/big_endian.h"
 #include "core/error.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/edge_blocks.h"
@@ -31,7 +34,7 @@
 #include "tests/integration/rig_waits.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -62,7 +65,8 @@ std::string fuzzed_rig(const std::filesystem::path& clip) {
          clip.string() + "\n    pace: realtime\n    loop: true\n    encode: {codec: copy}\n";
 }
 
-// The newest descriptor of that name in the process, opened again. None while there is none.
+// The newest descriptor of that name in the process, opened again. None while there is none, or it is being made: it is
+// sealed last.
 UniqueFd open_memory(pid_t pid, const std::string& name) {
   const std::filesystem::path folder = "/proc/" + std::to_string(pid) + "/fd";
   std::error_code error;
@@ -72,7 +76,10 @@ UniqueFd open_memory(pid_t pid, const std::string& name) {
     if (link == "/memfd:campipe " + name + " (deleted)") newest = std::max(newest, std::stoi(entry.path().filename()));
   }
   if (newest < 0) return {};
-  return UniqueFd(::open((folder / std::to_string(newest)).c_str(), O_RDWR | O_CLOEXEC));
+  UniqueFd memory(::open((folder / std::to_string(newest)).c_str(), O_RDWR | O_CLOEXEC));
+  const int seals = memory ? ::fcntl(memory.get(), F_GET_SEALS) : -1;
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return {};
+  return memory;
 }
 
 constexpr std::size_t page_bytes = 4096;
@@ -136,6 +143,23 @@ class Poker {
 
   std::mt19937 random_;
 };
+
+// An MP4 file that is written in fragments has a whole one: a `moof` box, and the `mdat` behind it to its end.
+bool holds_frames(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
+  bool in_fragment = false;
+  for (std::size_t at = 0; at + 8 <= bytes.size();) {
+    const auto size = static_cast<std::size_t>(get_big_endian(&bytes[at], 4));
+    const std::string type(bytes.begin() + static_cast<std::ptrdiff_t>(at) + 4,
+                           bytes.begin() + static_cast<std::ptrdiff_t>(at) + 8);
+    if (size < 8 || size > bytes.size() - at) return false;
+    if (in_fragment && type == "mdat") return true;
+    in_fragment = type == "moof";
+    at += size;
+  }
+  return false;
+}
 
 std::map<std::string, pid_t> processes_of(const RigRun& rig) {
   std::map<std::string, pid_t> found;
@@ -233,6 +257,11 @@ class Poked : public testing::TestWithParam<Target> {
       if (entry.path().extension() != ".mp4" || entry.path().stem() == "clip") continue;
       const std::string camera = entry.path().stem().string().substr(0, 1);
       SCOPED_TRACE(entry.path());
+      // How far each file is stands in this page, and a successor goes on there: the files are as good as that note.
+      if (GetParam().title == "PublishersPage") continue;
+      // What says which file was begun, and how far it is, is among what was overwritten: nobody deletes one without
+      // frames.
+      if (GetParam().cameras.contains(camera) && !holds_frames(entry.path())) continue;
       const VideoFile video = read_video(entry.path());
       EXPECT_EQ(video.width, widths.at(camera));
       if (GetParam().cameras.contains(camera)) continue;
@@ -347,5 +376,5 @@ TEST(SharedPage, IsTheSupervisorsToWrite) {
   EXPECT_EQ(rig.wait(), 0) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -17,7 +17,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -98,5 +98,5 @@ TEST(LargeIndex, IsReadWhileItsRecordingRuns) {
   EXPECT_LT(with.took, 3 * without + with.waited);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

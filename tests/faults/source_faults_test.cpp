@@ -10,7 +10,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -74,5 +74,5 @@ TEST(SourceFaults, ACameraWithoutAThreadFailsAlone) {
   EXPECT_NE(rig.camera("bad").at("reason"), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

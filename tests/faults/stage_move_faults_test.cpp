@@ -14,7 +14,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s, and what a hang takes to be found
 
@@ -135,5 +135,5 @@ TEST_P(OtherPartKilled, ACamerasMoveEndsOneWayOrTheOther) {
 INSTANTIATE_TEST_SUITE_P(BesideThe, OtherPartKilled, testing::Values(first_stage, last_stage, tile, join),
                          [](const auto& one) { return one.param.title; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

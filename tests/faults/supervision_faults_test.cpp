@@ -13,7 +13,7 @@
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 using testing::ContainsRegex;
@@ -244,5 +244,5 @@ TEST(Ending, StartsAProcessThatWaitsForItsRestart) {
   EXPECT_EQ(frames.at("recorded"), frames.at("encoded")) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

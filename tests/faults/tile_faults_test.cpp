@@ -15,7 +15,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 struct Chain {
   const char* title;
@@ -252,5 +252,5 @@ TEST(TiledCamera, ChangesItsTilesWhileTheRigRuns) {
   EXPECT_GT(rig.camera("a").at("frames").at("encoded"), 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

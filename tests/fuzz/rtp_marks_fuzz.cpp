@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "tests/fuzz/fuzz.h"
 
 namespace campipe::fuzz {
 namespace {
 
-void check(std::span<const std::uint8_t> input) {
+void check(std::vector<std::uint8_t> bytes) {
+  std::span<std::uint8_t> input(bytes);
   RtpMarks marks;
   while (input.size() > 3) {
     const unsigned way = input[0];
@@ -37,6 +39,6 @@ void check(std::span<const std::uint8_t> input) {
 }  // namespace campipe::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  campipe::fuzz::check({data, size});
+  campipe::fuzz::check({data, data + size});
   return 0;
 }

@@ -31,6 +31,7 @@ class Case:
         self.lost = gpus - 1  # its index
         self.flag = check.folder / "gone"
         self.flag.unlink(missing_ok=True)
+        self.named = ()  # the cameras that name it
 
     @property
     def uuid(self):
@@ -54,6 +55,8 @@ class Case:
         for n, name in enumerate(self.cameras()):
             source = "test://pattern?width=320&height=240&rate=30" if self.check.cpu else clips[n % 2]
             cameras[name] = {"source": source, "priority": 50 + 10 * n}
+            if name in self.named:
+                cameras[name]["gpu"] = self.lost
             if not self.check.cpu:  # the test pattern cannot be copied
                 copy = {"encode": {"codec": "copy"}, "record": {"path": f"copy-{name}.mp4"}}
                 cameras[name]["outputs"] = {"copy": copy}
@@ -221,10 +224,32 @@ def full(check, gpus):
             hog.wait()
 
 
+def missing_at_the_start(check, gpus):
+    """Its cameras name it, and it comes while the rig runs."""
+    case = Case(check, gpus)
+    measure = f"missing at the start, {gpus} GPU{'s' if gpus > 1 else ''}"
+    case.named = case.displaced()
+    case.flag.touch()
+    with case.rig(f"probe.finding@{case.uuid}:1+=throw{case.flag}") as rig:
+        wait_for_log(rig, f"GPU {case.lost} is gone", 10)
+        case.flag.unlink()
+        since = time.monotonic()
+        there = wait_for_growth(rig, case.displaced(), f"GPU {case.lost}", 2 * BACK)
+        check.expect(f"{measure}: on GPU {case.lost}", there - since <= BACK, f"{there - since:.1f} s", f"<= {BACK:g} s")
+        rig.wait_for_groups(case.cameras(), 3, 20)
+        report = rig.end()
+        check.log(measure, f"{json.dumps(report, indent=1)}\n{rig.log()}")
+        problems = [check_accounting(report), *disturbances(rig, report)]
+        problems += [f"{name} ended on {report['cameras'][name]['gpu']}" for name in case.displaced()
+                     if report["cameras"][name]["gpu"] != str(case.lost)]
+        problems = "; ".join(filter(None, problems))
+        check.expect(f"{measure}: afterwards", not problems, problems[:150] or "no camera was disturbed", "accounting")
+
+
 def gone(check):
     several = [2, 1] if check.cpu or len(check.gpus) > 1 else [1]
     ways = {"illegal addresses": illegal_address, "not there for new processes": missed_by_checks,
-            "checks hang": hanging_check}
+            "checks hang": hanging_check, "missing at the start": missing_at_the_start}
     if not check.cpu:
         ways["full"] = full
     for gpus in several:

@@ -18,7 +18,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -219,5 +219,5 @@ TEST_F(AdmittedRig, DoesNotBelieveGarbage) {
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

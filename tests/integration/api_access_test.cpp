@@ -13,7 +13,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -165,5 +165,5 @@ TEST_F(ApiAccess, WhatIsKeptIsNotBesideTheConfiguration) {
   EXPECT_TRUE(eventually([&] { return json::parse(call("GET /api/v1/cameras").body)["cameras"].contains("belt"); }));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

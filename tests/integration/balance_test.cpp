@@ -23,7 +23,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -241,5 +241,5 @@ TEST_F(Balancing, WhatWasMovedByHandStays) {
   EXPECT_EQ(rig_->camera("b").at("moves"), 2);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -21,7 +21,7 @@
 #include "tests/unit/rtp_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using std::chrono::microseconds;
@@ -234,5 +234,5 @@ TEST(SlowSets, AreCompleteAlsoWhereTheirFramesLieOnBothSidesOfTheMiddle) {
 INSTANTIATE_TEST_SUITE_P(BFrames, CaptureTime, testing::Values(0, 2),
                          [](const auto& count) { return std::to_string(count.param); });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

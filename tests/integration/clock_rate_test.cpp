@@ -12,13 +12,15 @@
 #include <thread>
 #include <vector>
 
+#include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/ts_frames.h"
 #include "tests/unit/coded_units.h"
 #include "tests/unit/rtp_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::microseconds;
 
@@ -69,9 +71,11 @@ class ClockRate : public testing::Test {
   void record(const Sending& sending, const std::string& keys = "") {
     std::atomic<bool> sent{false};
     const RtpCamera source = camera(sending, sounds_, sent);
-    RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" +
-               source.url() + "\"\n    rtsp_transport: tcp\n    encode: {codec: copy}\n" + keys +
-               "    record: {path: \"cam.mkv\"}\n");
+    record(source.url(), sent, "    rtsp_transport: tcp\n" + keys, sending.sound > 0);
+  }
+  void record(const std::string& url, const std::atomic<bool>& sent, const std::string& keys, bool with_sound) {
+    RigRun rig("http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  cam:\n    source: \"" + url +
+               "\"\n    encode: {codec: copy}\n" + keys + "    record: {path: \"cam.mkv\"}\n");
     ASSERT_TRUE(eventually([&] { return sent.load(); })) << rig.log();
     // What was sent has come when the next frame would be late.
     std::this_thread::sleep_for(microseconds(3 * frame));
@@ -80,7 +84,7 @@ class ClockRate : public testing::Test {
     log_ = rig.log();
     for (const ShownPicture& picture : read_video(rig.file("cam.mkv")).pictures)
       pictures_.push_back(picture.pts / 1000);
-    if (sending.sound > 0) {
+    if (with_sound) {
       for (const double time : sound_times(rig.file("cam.mkv"))) heard_.push_back(std::llround(time * 1e6));
     }
   }
@@ -139,6 +143,27 @@ TEST_F(ClockRate, ByArrivalFromTheBeginningWhereThatIsConfigured) {
   EXPECT_EQ(logged("clock"), 0) << log_;
 }
 
+// Of other protocols nobody knows when what was read for the analysis had come: its own times say it.
+TEST_F(ClockRate, ByArrivalFromTheBeginningOverOtherProtocolsToo) {
+  constexpr unsigned video_pid = 256;
+  const TemporaryFolder folder;
+  make_clip(folder.path(), {.name = "clip.ts", .frames = frames, .gop = 10, .rate = 10});
+  const std::vector<std::string> parts = ts_frames(read_text(folder.path() / "clip.ts"), video_pid);
+  ASSERT_EQ(parts.size(), static_cast<std::size_t>(frames));
+  std::atomic<bool> sent{false};
+  const Server sender([&](int fd, const std::atomic<bool>& over) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      std::this_thread::sleep_until(start + microseconds(static_cast<std::int64_t>(i) * frame));
+      if (!send_all(fd, parts[i])) return;
+    }
+    sent = true;
+    stay_silent(fd, over);
+  });
+  record("tcp://127.0.0.1:" + std::to_string(sender.port()), sent, "    timestamps: arrival\n", false);
+  expect_even(0);
+}
+
 // Its sound is counted from elsewhere, and begins with the frames.
 TEST_F(ClockRate, ByArrivalItsSoundBeginsWithTheFrames) {
   record({.time = [](int i) { return static_cast<std::uint32_t>(700'000 + i * 100); }, .sound = 1},
@@ -165,5 +190,5 @@ TEST_F(ClockRate, SoundStaysWithTheFrames) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

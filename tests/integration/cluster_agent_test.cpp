@@ -13,7 +13,7 @@
 #include "tests/unit/cpu_waits.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -256,5 +256,5 @@ TEST_F(ClusterAgentTest, AnEtcdThatLostItsDataStopsNothing) {
   expect_fenced();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

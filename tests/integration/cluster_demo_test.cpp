@@ -19,7 +19,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
@@ -65,5 +65,5 @@ TEST(ClusterDemo, StartsThreeNodesAndLeavesNothingBehind) {
   EXPECT_TRUE(fs::is_empty(temporary));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

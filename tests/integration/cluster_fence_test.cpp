@@ -14,7 +14,7 @@
 #include "tests/integration/recording.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -110,6 +110,7 @@ class ClusterFence : public ClusterRig {
     int deleted = 0;
     for (std::string line; std::getline(index, line);) {
       const json event = json::parse(line);
+      if (event.at("event") == "recording") continue;  // of none: its limits
       EXPECT_THAT(event.at("file").get<std::string>(), HasSubstr("@" + node + "@1.0000"));
       if (event.at("event") == "deleted") ++deleted;
     }
@@ -228,5 +229,5 @@ TEST_F(ClusterFence, MovesLoseNothing) {
   expect_no_gap();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

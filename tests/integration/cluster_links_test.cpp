@@ -17,7 +17,7 @@
 #include "tests/unit/node_authority.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -282,5 +282,5 @@ TEST_F(ClusterLinks, WithoutATransportInCommonThereAreNone) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -14,7 +14,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -165,5 +165,5 @@ TEST_F(ClusterSizeTest, AThousandCamerasOverFiftyNodes) {
   RecordProperty("requests_per_second_and_node", std::to_string(rate));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

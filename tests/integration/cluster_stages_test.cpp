@@ -18,7 +18,7 @@
 #include "tests/unit/http_client.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 
@@ -229,5 +229,5 @@ TEST_F(ClusterStages, AMoveToTheNodeOfThePartLosesNoFrame) {
   ASSERT_TRUE(flows()) << logs();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -24,7 +24,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -212,5 +212,30 @@ TEST_F(ClusterSeen, AndChangedThroughOneOfItsNodes) {
   }
 }
 
-}  // namespace
+// What is put at one node is in etcd, and so at the other one.
+TEST_F(ClusterSeen, ItsRigIsChangedThroughOneOfItsNodes) {
+  const auto in_etcd = [&] { return json::parse(command({"status", "--json"}).output, nullptr, false)["cameras"]; };
+  const std::string yard = R"({"config": {"source": "test://pattern?width=160&height=120&rate=5"}})";
+  api_->call("PUT", "/cameras/{name}", "yard", yard, 201);
+  EXPECT_TRUE(eventually([&] { return get()["cameras"].contains("yard") && in_etcd().contains("yard"); }))
+      << east_->log();
+  api_->call("PUT", "/cameras/{name}", "yard", yard, 200);
+  EXPECT_THAT(api_->call("PUT", "/cameras/{name}", "yard", R"({"config": {"sauce": "x"}})", 400).at("errors").at(0),
+              HasSubstr("did you mean 'source'?"));
+  EXPECT_THAT(
+      api_->call("PUT", "/cameras/{name}", "yard", R"({"config": {"source": "rtsp://viewer:secret@10.0.0.3/1"}})", 400)
+          .at("errors")
+          .at(0),
+      HasSubstr("a password stands here, and would be kept in etcd"));
+  EXPECT_THAT(api_->call("DELETE", "/cameras/{name}", "dock", "", 409).at("errors").at(0),
+              HasSubstr("the cluster's rig:"))
+      << "a mosaic names it";
+  api_->call("DELETE", "/cameras/{name}", "none", "", 404);
+  api_->call("DELETE", "/mosaics/{name}", "wall", "", 200);
+  EXPECT_TRUE(eventually([&] { return !in_etcd().contains("wall"); }));
+  api_->call("DELETE", "/cameras/{name}", "yard", "", 200);
+  EXPECT_TRUE(eventually([&] { return !in_etcd().contains("yard") && in_etcd().contains("dock"); }));
+}
+
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -14,7 +14,7 @@
 #include "tests/unit/node_authority.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -39,7 +39,7 @@ class ClusterWall : public testing::Test {
     for (const char* camera : {"dock", "gate"}) {
       yaml += std::string("  ") + camera +
               ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: \"" + camera +
-              "_%H-%M-%S.mp4\"}}\n";
+              "_%H-%M-%S.mp4\"}, snapshot: {path: \"{camera}.jpg\"}}\n";
     }
     yaml += "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] + "'], node: " + node +
             ", address: '127.0.0.1:" + std::to_string(free_port()) + "', tls: {ca: " + tls.ca +
@@ -119,6 +119,10 @@ TEST_F(ClusterWall, EachNodeServesTheCamerasOfAllAndGoesOnWhereTheyGo) {
   const std::string by_rtsp = frames("-rtsp_transport tcp -analyzeduration 500000", rtsp);
   EXPECT_GE(std::atoi(by_rtsp.c_str()), 10) << by_rtsp;
 
+  // Files have the node in their names, as its folder may be the others' too.
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(nodes_["west"]->file("gate@west.jpg")); }));
+  EXPECT_FALSE(std::filesystem::exists(nodes_["west"]->file("gate.jpg")));
+
   // Rights, there as well as here.
   EXPECT_EQ(get("east", "/cameras/gate/snapshot.jpg").status, 200);
   EXPECT_EQ(get("east", "/cameras/gate/snapshot.jpg", "ben").status, 404) << "not on west";
@@ -175,5 +179,5 @@ TEST_F(ClusterWall, EachNodeServesTheCamerasOfAllAndGoesOnWhereTheyGo) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

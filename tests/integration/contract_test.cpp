@@ -32,7 +32,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -71,11 +71,13 @@ class WholeRig {
     // second: `busy` is overloaded. While the GPU is away no process can use it, and to find out takes its time.
     const std::string gpu = to_string(pretended_gpu(0));
     const std::string while_away = "throw" + away().string();
+    const std::string while_late = "wait1" + late().string();
     run_ = std::make_unique<RigRun>(
-        yaml(), RigOptions{.failpoints = "hand_over.getting_ready=wait3,stage.frame@busy:30=wait4,worker.beginning@" +
-                                         gpu + ":1+=" + while_away + ",probe.checking@" + gpu +
-                                         ":1+=wait2,probe.checking@" + gpu + ":1+=" + while_away,
-                           .pretended_gpus = 1});
+        yaml(),
+        RigOptions{.failpoints = "hand_over.getting_ready=wait3,stage.frame@busy:30=wait4,stage.frame@busy:31+=" +
+                                 while_late + ",worker.beginning@" + gpu + ":1+=" + while_away + ",probe.checking@" +
+                                 gpu + ":1+=wait1,probe.checking@" + gpu + ":1+=" + while_away,
+                   .pretended_gpus = 1});
   }
 
   void lose_the_gpu() const {
@@ -83,6 +85,8 @@ class WholeRig {
     ::kill(run_->pid_of("worker 0"), SIGKILL);
   }
   void find_the_gpu() const { fs::remove(away()); }
+  void slow_down() const { std::ofstream(late()) << "late"; }
+  void speed_up() const { fs::remove(late()); }
 
   void add_to_file(const std::string& more) const { std::ofstream(run_->file("rig.yaml"), std::ios::app) << more; }
   [[nodiscard]] RigRun& run() const { return *run_; }
@@ -91,6 +95,7 @@ class WholeRig {
  private:
   [[nodiscard]] std::string yaml() const;
   [[nodiscard]] fs::path away() const { return folder_.path() / "away"; }
+  [[nodiscard]] fs::path late() const { return folder_.path() / "late"; }
 
   TemporaryFolder folder_;
   UniqueFd lock_;
@@ -176,6 +181,7 @@ class Contract : public testing::Test {
   void see_a_move();
   void watch();
   json see_newest_status();
+  void see_an_overload();
   void see_a_restart();
   void see_a_lost_gpu();
   bool has_seen_all_but(const Names& others);
@@ -259,6 +265,18 @@ json Contract::see_newest_status() {
   return status;
 }
 
+// That of the beginning may have passed while changes were made.
+void Contract::see_an_overload() {
+  const auto seen = [&] {
+    see_newest_status();
+    return api_->seen().contains("Camera.overloaded");
+  };
+  if (seen()) return;
+  rig_.slow_down();
+  EXPECT_TRUE(eventually(seen)) << rig_.run().log();
+  rig_.speed_up();
+}
+
 // A worker dies until a status, made each second, has its wait for a restart: that is longer each time.
 void Contract::see_a_restart() {
   const auto seen = [&] {
@@ -330,6 +348,7 @@ void Contract::end() {
 TEST_F(Contract, WhatIsDocumentedIsMadeAndWhatIsMadeIsDocumented) {
   make_changes();
   watch();
+  see_an_overload();
   see_a_restart();
   see_a_lost_gpu();
   const Names only_at_the_end{"Status.state=draining"};
@@ -404,5 +423,5 @@ TEST_F(ContractOfReloading, TheCommandListsWhatIsDifferent) {
   EXPECT_EQ(answer.output, "added: yard\nchanged: dock\nremoved: gate\n");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

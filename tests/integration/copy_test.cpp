@@ -1,4 +1,4 @@
-// Codec `copy`: what is recorded is what the file holds, packet for packet, as ffprobe sees both.
+// Codec `copy`: what is recorded is what the file holds, packet for packet, as libavformat and ffprobe see both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,13 +10,14 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "core/error.h"
+#include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -35,24 +36,22 @@ void run(const std::string& command) {
   ASSERT_EQ(program.wait(), 0) << command;
 }
 
-// Of the first track of "v" or "a", in the file's order, s. Those that are not told are left out.
-std::vector<double> times_of(const fs::path& file, const std::string& track, const std::string& which) {
-  std::istringstream lines(output_of("ffprobe -v error -select_streams " + track + ":0 -show_entries packet=" + which +
-                                     "_time -of default=nk=1:nw=1 '" + file.string() + "'"));
-  std::vector<double> times;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line != "N/A") times.push_back(std::stod(line));
-  }
-  return times;
-}
-
 // Those of the packets from the first frame on, as if that came at 0.
-std::vector<double> times_in_turn(const fs::path& file, const std::string& track) {
-  const double begin = times_of(file, "v", "pts").at(0);
-  std::vector<double> times = times_of(file, track, "pts");
+std::vector<double> times_in_turn(const fs::path& file, TrackKind track) {
+  const double begin = packet_times(file, TrackKind::video).pts.at(0);
+  std::vector<double> times = packet_times(file, track).pts;
   for (double& time : times) time -= begin;
   std::erase_if(times, [](double time) { return time < -1e-4; });
   return times;
+}
+
+// Of a file that is being written: none while it has less than a player opens.
+std::size_t packets_so_far(const fs::path& file) {
+  try {
+    return packet_times(file, TrackKind::video).pts.size();
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 struct Clip {
@@ -106,23 +105,23 @@ TEST_P(CopiedLoops, HaveEveryPacketOfEveryTurnInItsPlace) {
   for (const Clip& clip : clips_) {
     // A file of three turns.
     const std::string name = clip.name + "_out.mkv";
-    ASSERT_TRUE(eventually([&] { return times_of(rig_run.file(name), "v", "pts").size() > 2 * frames + 5; })) << name;
+    ASSERT_TRUE(eventually([&] { return packets_so_far(rig_run.file(name)) > 2 * frames + 5; })) << rig_run.log();
   }
   rig_run.signal(SIGTERM);
   ASSERT_EQ(rig_run.wait(), 0) << rig_run.log();
   EXPECT_EQ(check_accounting(rig_run.report()), "");
   for (const Clip& clip : clips_) {
-    const auto turn = times_in_turn(file_of(clip), "v");
+    const auto turn = times_in_turn(file_of(clip), TrackKind::video);
     ASSERT_EQ(turn.size(), static_cast<std::size_t>(frames));
     for (const std::string ending : {"mkv", "mp4"}) {
       const fs::path recorded = rig_run.file(clip.name + "_out." + ending);
       SCOPED_TRACE(recorded.filename());
-      expect_turns(turn, times_in_turn(recorded, "v"), 0.0011);
-      const auto decoded = times_of(recorded, "v", "dts");
+      expect_turns(turn, times_in_turn(recorded, TrackKind::video), 0.0011);
+      const auto decoded = packet_times(recorded, TrackKind::video).dts;
       for (std::size_t i = 1; i < decoded.size(); ++i) ASSERT_GT(decoded[i], decoded[i - 1]) << i;
       if (!clip.audio) continue;
-      const auto sound = times_in_turn(recorded, "a");
-      expect_turns(times_in_turn(file_of(clip), "a"), sound, 0.0016);
+      const auto sound = times_in_turn(recorded, TrackKind::sound);
+      expect_turns(times_in_turn(file_of(clip), TrackKind::sound), sound, 0.0016);
       for (std::size_t i = 1; i < sound.size(); ++i) ASSERT_GT(sound[i], sound[i - 1]) << i;
     }
     EXPECT_EQ(rig_run.camera(clip.name).at("source").at("timestamps_corrected").at("repeated"), 0) << clip.name;
@@ -226,5 +225,5 @@ TEST_F(CopiedFiles, AreServedWithTheirRotation) {
 
 INSTANTIATE_TEST_SUITE_P(Codecs, CopiedLoops, testing::Values("libx264", "libx265"));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/integration/test_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 
@@ -101,5 +101,5 @@ TEST_F(HeldUp, WhenTheRigEndsLosesNothing) {
   expect_nothing_lost();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

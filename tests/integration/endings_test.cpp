@@ -16,7 +16,7 @@
 #include "tests/integration/rig_waits.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using std::chrono::seconds;
@@ -292,5 +292,5 @@ TEST_F(Ending, StoppedWhileItStarts) {
   EXPECT_EQ(check_accounting(rig_->report()), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -16,7 +16,7 @@
 #include "tests/unit/cpu_waits.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -297,5 +297,5 @@ TEST_F(EtcdClientTest, TlsIsMutual) {
   EXPECT_EQ(client.read("a")->values.at(0).value, "1");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include "tests/integration/etcd_members.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -113,5 +113,5 @@ TEST_F(EtcdLinkTest, ANodeThatIsCutOffEndsItsEffectsBeforeItsLeaseIsOver) {
       30s));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "tests/unit/cpu_waits.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -202,5 +202,5 @@ TEST_F(EtcdWatchTest, EndsAtOnceWhereNobodyAnswers) {
   EXPECT_LT(test::quickest(end), 1s) << "a request has two seconds";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

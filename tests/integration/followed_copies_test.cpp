@@ -17,10 +17,11 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/coded_units.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -190,6 +191,46 @@ TEST_F(FollowedCopies, OfAStreamThatChangesAllTheTimeAreFewFilesAndNothingIsLost
   EXPECT_EQ(shown, 160U);
 }
 
+// Who begins with the key frame before has no use for what comes behind the new sets.
+TEST_F(FollowedCopies, EndWhereParameterSetsChangeAndGoOnAtTheNextKeyFrame) {
+  for (const auto& [name, encoder] : {std::pair{"h264", "libx264"}, std::pair{"hevc", "libx265"}}) {
+    SCOPED_TRACE(name);
+    if (!can_encode(encoder)) continue;
+    make_clip(folder_.path(), {.name = std::string("large.") + name,
+                               .encoder = encoder,
+                               .width = 320,
+                               .height = 240,
+                               .frames = 12,
+                               .gop = 6});
+    const std::string large = read_text(folder_.path() / (std::string("large.") + name));
+    std::string sets;
+    const bool hevc = std::string(name) == "hevc";
+    for (const std::string& unit : nal_units(large)) {
+      const int type = hevc ? unit[0] >> 1 & 63 : unit[0] & 31;
+      if (hevc ? type >= 32 && type <= 34 : type == 7 || type == 8) sets += std::string("\0\0\0\1", 4) + unit;
+    }
+    std::string all;
+    int frame = 0;
+    for (const CodedUnit& unit : coded_units({.encoder = encoder, .count = 24, .gop = 12})) {
+      if (++frame == 20) all += sets;
+      all += unit.data;
+    }
+    write_file(folder_.path() / (std::string("all.") + name), all + large);
+    RigRun rig(std::string(quiet) + "cameras: {cam: {source: \"" + path(std::string("all.") + name) +
+               "\", pace: fast, encode: {codec: copy}, record: {path: cam.mp4}}}\n");
+    ASSERT_EQ(rig.wait(), 0) << rig.log();
+    EXPECT_EQ(check_accounting(rig.report()), "");
+    EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), 19 + 12) << rig.log();
+    EXPECT_EQ(rig.camera("cam").at("frames").at("dropped").at("undecodable"), 5) << rig.log();
+    EXPECT_EQ(times_in(rig.log(), "its parameter sets change between key frames"), 1U) << rig.log();
+    EXPECT_EQ(check_key_frames(rig.file("cam.mp4")), "");
+    EXPECT_EQ(check_key_frames(rig.file("cam-1.mp4")), "");
+    EXPECT_EQ(read_video(rig.file("cam.mp4")).pictures.size(), 19U);
+    EXPECT_EQ(read_video(rig.file("cam-1.mp4")).pictures.size(), 12U);
+    EXPECT_EQ(read_video(rig.file("cam-1.mp4")).width, 320);
+  }
+}
+
 // `ffmpeg -c copy` cuts at any place: its edit list hides what has to be decoded before.
 TEST_F(FollowedCopies, HaveNothingThatAnEditListHides) {
   const std::string cut = path("cut.mp4");
@@ -291,5 +332,5 @@ TEST_F(FollowedCopies, OfMirroredClipsLookAsTheClipsDo) {
   EXPECT_THAT(rig.log(), HasSubstr("h264 that is mirrored"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

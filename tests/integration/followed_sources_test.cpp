@@ -15,7 +15,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST_F(FollowedProgramme, IsRecordedBeyondTheChange) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

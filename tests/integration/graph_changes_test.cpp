@@ -18,7 +18,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -269,5 +269,5 @@ TEST_F(GraphChanges, AreKeptForTheNextStart) {
   expect_untouched();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

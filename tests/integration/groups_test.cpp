@@ -27,7 +27,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -474,5 +474,5 @@ INSTANTIATE_TEST_SUITE_P(By, TheMachinesClock, testing::Values(GoesBy::cameras, 
                                                                   : "Pattern";
                          });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -9,7 +9,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 void run_ffmpeg(const std::vector<std::string>& arguments) {
   std::vector<std::string> command{"ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-y"};
@@ -54,5 +54,5 @@ TEST(TestCameraFile, IsShownAlsoWhereItsSoundBeginsLater) {
   EXPECT_TRUE(eventually([&] { return brightest(camera.url(), folder.path() / "luma") > darker_than_any_picture; }));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

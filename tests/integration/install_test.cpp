@@ -10,7 +10,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -71,5 +71,5 @@ TEST_F(Installation, HasAServiceThatIsLockedIn) {
   EXPECT_EQ(result.status, 0) << "an exposure of 2.0 or more\n" << result.output;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -19,7 +19,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::chrono::milliseconds gop(700);
@@ -193,5 +193,5 @@ TEST(KeyFramesOfALiveCamera, StayWhereTheyAreWhenTheSourceIsKilled) {
   EXPECT_TRUE(all_near) << testing::PrintToString(behind) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -9,7 +9,7 @@
 #include "tests/unit/cpu_waits.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -329,5 +329,5 @@ TEST_F(MembershipTest, ANodeThatDrainsItselfDoesNotPlan) {
   EXPECT_GT(candidate(), b->state().candidacy.create_revision) << "behind those that were there meanwhile";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

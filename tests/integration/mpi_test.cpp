@@ -17,7 +17,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
@@ -126,5 +126,5 @@ TEST_F(Mpi, AMistakeIsReportedOnce) {
   EXPECT_EQ(run_->wait(), 2) << said;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

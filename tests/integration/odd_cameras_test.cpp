@@ -14,7 +14,7 @@
 #include "tests/unit/rtsp_camera.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 void run_ffmpeg(const std::vector<std::string>& arguments) {
   std::vector<std::string> command{"ffmpeg", "-hide_banner", "-loglevel", "error", "-nostdin", "-y"};
@@ -118,5 +118,5 @@ TEST(OddCameras, APictureIsFetchedAgainAndAgain) {
   EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), recorded) << rig.log();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -13,7 +13,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -179,5 +179,5 @@ TEST(Outputs, ACameraThatIsOnlyCopiedHasNoWorker) {
   EXPECT_EQ(numbers_of(read_video(rig.file("dock.mp4"))), numbers_of(read_video(clips.path() / "a.mp4")));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

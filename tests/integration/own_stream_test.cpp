@@ -18,7 +18,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -260,5 +260,5 @@ TEST_F(OwnStream, IsToldByCheck) {
                                        "else encoded as h264\n"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

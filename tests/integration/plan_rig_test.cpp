@@ -18,7 +18,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -327,5 +327,49 @@ TEST_F(PlannedRig, IsShownInThreeForms) {
   EXPECT_EQ(wrong.output, "");
 }
 
-}  // namespace
+// Of a machine with eight GPUs, on one that need not have any.
+TEST(Plan, IsMadeForAnotherMachine) {
+  TemporaryFolder folder;
+  const auto file = folder.path() / "machine.json";
+  json machine = json::parse(ask({"--devices", "--json"}).output);
+  machine["cpu"]["cpus"] = json::array();
+  for (int cpu = 0; cpu < 64; ++cpu) machine["cpu"]["cpus"].push_back(cpu);
+  machine["gpus"] = json::array();
+  machine["pairs"] = json::array();
+  for (int i = 0; i < 8; ++i) {
+    machine["gpus"].push_back({{"index", i},
+                               {"uuid", "GPU-00000000-0000-0000-0000-00000000000" + std::to_string(i + 1)},
+                               {"name", "NVIDIA H200"},
+                               {"memory_mib", 143'771},
+                               {"decoders", {{{"codec", "h264"}, {"works", true}}}}});
+  }
+  std::ofstream(file) << machine;
+  std::string yaml = "http_address: off\nrtsp_address: off\ncameras:\n";
+  for (int c = 0; c < 16; ++c)
+    yaml += "  cam" + std::to_string(c) + ": {source: \"rtsp://127.0.0.1/s\", encode: {codec: h264}}\n";
+  yaml +=
+      "  last: {gpu: 7, source: \"rtsp://127.0.0.1/s\", encode: {codec: h264}}\n"
+      "  beyond: {gpu: 8, source: \"rtsp://127.0.0.1/s\", encode: {codec: h264}}\n";
+  const Answer answer = ask({"--config", "rig.yaml", "--plan=json", "--machine", file.string()}, yaml);
+  ASSERT_EQ(answer.status, 0) << answer.errors;
+  std::map<std::string, int> workers;  // by their GPUs
+  const json plan = json::parse(answer.output);
+  for (const json& process : plan.at("processes")) {
+    if (process.at("name").get<std::string>().starts_with("worker")) ++workers[process.value("gpu", "")];
+  }
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(workers[std::to_string(i)], 1) << i;
+  EXPECT_THAT(answer.errors, HasSubstr("not now: rig.yaml:21:17: cameras.beyond.gpu: this machine's GPUs are 0 ("));
+
+  machine["gpus"][3]["uuid"] = "GPU 3";
+  std::ofstream(file) << machine;
+  const Answer wrong = ask({"--config", "rig.yaml", "--plan", "--machine", file.string()}, yaml);
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.output, "");
+  EXPECT_THAT(wrong.errors, HasSubstr("machine.json: gpus[3].uuid: expected the UUID of a GPU"));
+  const Answer alone = ask({"--config", "rig.yaml", "--check", "--machine", file.string()}, yaml);
+  EXPECT_EQ(alone.status, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("--machine goes with --plan"));
+}
+
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/integration/etcd_members.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::EtcdMembers;
@@ -291,5 +291,5 @@ TEST_F(PlanStoreTest, AFullEtcdSaysWhatToDo) {
   EXPECT_THAT(result.message, HasSubstr("disarm the alarm"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

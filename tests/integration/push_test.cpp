@@ -13,7 +13,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -157,5 +157,5 @@ TEST_F(Pushes, LeaveOutSoundThatTheTargetDoesNotTake) {
   EXPECT_EQ(log.find("without audio", told + 1), std::string::npos) << log;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <memory>
 #include <mutex>
 
 #include "core/error.h"
@@ -186,15 +184,30 @@ std::string check_pattern_recording(const VideoFile& video, bool whole) {
   return problems.substr(0, 2000);
 }
 
-std::vector<double> sound_times(const std::filesystem::path& file) {
-  const std::string command =
-      "ffprobe -v error -select_streams a:0 -show_entries packet=pts_time -of csv=p=0 '" + file.string() + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  if (!pipe) throw Error("cannot run ffprobe");
-  std::vector<double> times;
-  for (double time = 0; std::fscanf(pipe.get(), "%lf%*[^\n]", &time) == 1;) times.push_back(time);
-  if (times.empty()) throw Error(file.string() + " has no sound");
+PacketTimes packet_times(const std::filesystem::path& file, TrackKind which) {
+  const AvInput input = open_input(file);
+  const AVMediaType type = which == TrackKind::video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO;
+  const int index = av_check(av_find_best_stream(input.get(), type, -1, -1, nullptr, 0), file.string());
+  const AVRational unit = input->streams[index]->time_base;
+  const auto add = [unit](std::int64_t time, std::vector<double>& times) {
+    if (time != AV_NOPTS_VALUE) times.push_back(static_cast<double>(time) * av_q2d(unit));
+  };
+  PacketTimes times;
+  const AvPacket packet = make_av_packet();
+  while (av_read_frame(input.get(), packet.get()) == 0) {
+    if (packet->stream_index == index) {
+      add(packet->pts, times.pts);
+      add(packet->dts, times.dts);
+    }
+    av_packet_unref(packet.get());
+  }
   return times;
+}
+
+std::vector<double> sound_times(const std::filesystem::path& file) {
+  const PacketTimes times = packet_times(file, TrackKind::sound);
+  if (times.pts.empty()) throw Error(file.string() + " has no sound");
+  return times.pts;
 }
 
 }  // namespace campipe::test

@@ -40,7 +40,15 @@ std::vector<std::int64_t> numbers_of(const VideoFile& video);
 // Times since the first frame, ns.
 std::vector<std::int64_t> times_of(const VideoFile& video);
 
-// Of the packets of its sound, s, as ffprobe finds them.
+enum class TrackKind { video, sound };
+// Of a track's packets in the file's order, s. Those that the file does not tell are left out.
+struct PacketTimes {
+  std::vector<double> pts;
+  std::vector<double> dts;
+};
+// Throws Error for what no player opens, and where there is no such track.
+PacketTimes packet_times(const std::filesystem::path& file, TrackKind which);
+// Of its sound; throws Error where there is none.
 std::vector<double> sound_times(const std::filesystem::path& file);
 
 // The largest step between the capture times of neighbouring frames that were taken after `from` (UTC ns); seconds.

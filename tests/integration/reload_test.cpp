@@ -12,7 +12,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -262,5 +262,5 @@ TEST_F(Reload, JustBeforeTheEndIsNoFailure) {
   end();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

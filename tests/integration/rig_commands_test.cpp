@@ -12,7 +12,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -296,5 +296,5 @@ TEST(TopCommand, NeedsATerminal) {
   EXPECT_THAT(answer.errors, HasSubstr("campipe status"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

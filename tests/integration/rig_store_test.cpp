@@ -7,7 +7,7 @@
 #include "tests/integration/etcd_members.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using test::EtcdMembers;
 using testing::HasSubstr;
@@ -95,5 +95,5 @@ TEST_F(RigStoreTest, KeepsWhatANewerVersionHasAddedAndReadsNoNewerSchema) {
   EXPECT_THAT(read().problem, HasSubstr("upgrade this node"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

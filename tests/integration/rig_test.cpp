@@ -10,7 +10,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -253,5 +253,5 @@ TEST(Rig, RealFootageArrivesWhole) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

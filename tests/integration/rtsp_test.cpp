@@ -15,7 +15,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -393,5 +393,5 @@ TEST(RtspExample, IsAGoodConfiguration) {
   EXPECT_EQ(answer.status, 0) << answer.errors;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -13,7 +13,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -103,5 +103,5 @@ TEST_F(Rtsps, RefusesACertificateOfAnotherAuthority) {
   EXPECT_EQ(rig_->size(recording), 0U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -20,7 +20,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -161,5 +161,5 @@ TEST(Secrets, WhoWantsItOtherwiseSaysSo) {
   EXPECT_EQ(permissions(rig.file("all")), "755");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

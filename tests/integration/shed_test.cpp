@@ -11,7 +11,7 @@
 #include "tests/integration/rig_run.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -110,5 +110,5 @@ TEST(Priorities, NobodyGivesWayToItsEqual) {
   EXPECT_GT(rig.camera("gate").at("frames").at("dropped").value("queue_full", 0), 20);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -15,7 +15,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::Each;
 using testing::Ge;
@@ -234,5 +234,5 @@ TEST_F(Sound, IsHeardByRtsp) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -22,7 +22,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
@@ -237,5 +237,5 @@ TEST_P(SlowWorker, LeavesIt) {
 INSTANTIATE_TEST_SUITE_P(Policies, SlowWorker, testing::Values("drop", "block"),
                          [](const auto& policy) { return policy.param; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/unit/command_output.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -138,5 +138,5 @@ TEST(StageMovesRefused, SayWhosePartHasToBeNamed) {
   moves.end();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

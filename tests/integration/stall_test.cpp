@@ -12,7 +12,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
@@ -239,5 +239,5 @@ TEST_P(LongStall, IsWaitedForAsLongAsIsConfigured) {
 INSTANTIATE_TEST_SUITE_P(Over, LongStall, testing::Values(Transport{"RtspTcp", "    rtsp_transport: tcp\n", rtsp}),
                          [](const auto& transport) { return transport.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

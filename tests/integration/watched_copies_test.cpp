@@ -19,7 +19,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -332,5 +332,5 @@ TEST_P(WatchedCameras, AreDecodedOnlyWhileSomebodyWatches) {
 
 INSTANTIATE_TEST_SUITE_P(Codecs, WatchedCameras, testing::Values("h265", "mjpeg"));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

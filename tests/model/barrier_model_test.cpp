@@ -15,7 +15,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int participant_count = 3;
 constexpr int phase_count = 3;
@@ -226,5 +226,5 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessBarrierModel,
                                          CarelessBarrier{"EntersAnyNote", Mutant::enters_any_note}),
                          [](const auto& of) { return of.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

@@ -25,7 +25,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int slot_count = 2;
 constexpr int blocking_reader = 0;  // the writer waits for it; from the other it takes back what is not leased yet
@@ -898,5 +898,5 @@ INSTANTIATE_TEST_SUITE_P(
                      {.mutant = Mutant::begins_without_required_reader, .reader_deaths = 0, .required = true}}),
     [](const auto& of) { return of.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

@@ -19,7 +19,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int source_frames = 4;
 
@@ -390,5 +390,5 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessResolvedModel,
                                          Mutant::resolves_without_news, Mutant::looks_for_sleepers_before_news,
                                          Mutant::resolves_what_it_begins, Mutant::goes_without_news));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

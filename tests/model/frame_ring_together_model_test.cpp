@@ -25,7 +25,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int reader_count = 3;
 constexpr int most_frames = 5;
@@ -453,5 +453,5 @@ INSTANTIATE_TEST_SUITE_P(
                              {.mutant = Mutant::takes_back_from_everybody, .together = first_two}}),
     [](const auto& of) { return of.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

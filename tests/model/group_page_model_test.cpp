@@ -22,7 +22,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int most_members = 3;
 constexpr int most_sets = 4;
@@ -587,5 +587,5 @@ INSTANTIATE_TEST_SUITE_P(
                     Careless{"SettlesWithoutComparing", OnMissing::repeat, Mutant::settles_without_comparing}),
     [](const auto& of) { return of.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

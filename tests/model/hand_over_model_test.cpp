@@ -18,7 +18,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int frames = 4;
 
@@ -475,5 +475,5 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessHandOverModel,
                                          CarelessHandOver{"CountsAllTakenBack", Mutant::counts_all_taken_back}),
                          [](const auto& of) { return of.param.name; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

@@ -13,7 +13,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::uint8_t most_notes = 3;
 constexpr std::uint8_t most_takes = 2;
@@ -160,5 +160,5 @@ TEST(PacketNotesModel, FindsEachCarelessVariant) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

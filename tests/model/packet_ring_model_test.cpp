@@ -20,7 +20,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int most_packets = 6;
 constexpr int most_room = 6;
@@ -682,5 +682,5 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessPacketRingModel,
                                          Careless{Mutant::loads_writer_after_head, short_groups},
                                          Careless{Mutant::goes_without_news, short_groups}));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

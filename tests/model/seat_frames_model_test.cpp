@@ -15,7 +15,7 @@
 #include "tests/model/explore.h"
 
 namespace campipe::model {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int most_frames = 4;
 constexpr int most_readers = 3;
@@ -244,5 +244,5 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessSeatFramesModel,
                                          Mutant::words_of_two_readers, Mutant::takes_the_older_reader,
                                          Mutant::frames_beyond_head));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::model

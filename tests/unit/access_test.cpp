@@ -15,7 +15,7 @@
 #include "tests/unit/cpu_waits.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using Refusal = Access::Refusal;
@@ -426,5 +426,5 @@ TEST_F(AccessTest, ManyGuessesAtOnceAreFiveAtMost) {
   EXPECT_EQ(seen, 5);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "tests/unit/peak_memory.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using test::most_memory;
 using test::PeakMemory;
@@ -266,5 +266,5 @@ TEST_F(H264Units, WhatThereIsOfOneIsGivenAtTheEnd) {
   EXPECT_THAT(taken(), IsEmpty());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

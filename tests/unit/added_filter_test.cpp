@@ -15,7 +15,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 // How bright frames are: of two filters, the sum and how many there were.
 struct Brightness {
@@ -163,5 +163,5 @@ TEST(AddedFilter, ItsDataComeOutWithThePacketOfTheFrame) {
   EXPECT_FALSE(std::ranges::is_sorted(times)) << "no B-frames: the test tests nothing";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

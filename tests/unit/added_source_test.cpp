@@ -9,7 +9,7 @@
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 
@@ -61,5 +61,5 @@ TEST(AddedSource, IsNamedToPeople) {
   EXPECT_EQ(sources_with(SourceKeys::playback), "files, test patterns and nothing");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

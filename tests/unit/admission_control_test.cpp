@@ -6,7 +6,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -49,5 +49,5 @@ TEST(StartShortage, IsOfWhatTheConfigurationAnnounces) {
   EXPECT_THAT(lacking, testing::HasSubstr("cam1: filters and encoding needs "));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "stages/sources/capture_clock.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -155,5 +155,5 @@ TEST(AnalyzedUnits, TheirSoundWasReceivedInTheOtherFlow) {
   EXPECT_THAT(find_marks_of_sound(Packets({0}).all, three, video, telephone), IsEmpty());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

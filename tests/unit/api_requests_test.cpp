@@ -6,7 +6,7 @@
 #include "tests/unit/api_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
@@ -132,5 +132,5 @@ TEST_F(ApiTest, BeforeTheFirstStatusTheAnswerIsToTryAgain) {
   EXPECT_EQ(answer_to("ann", "cameras/gone").status, 404);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -18,7 +18,7 @@
 #include "tests/unit/http_client.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -457,5 +457,5 @@ TEST_F(ApiTest, WithoutUsersNobodyHasToLogIn) {
   EXPECT_EQ(header(answer, "Set-Cookie"), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -21,7 +21,7 @@
 #include "tests/unit/camera_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -466,5 +466,5 @@ TEST(CamerasTable, UsesIdsAgain) {
   EXPECT_THAT(free.edges, ElementsAre(EdgeId(0), EdgeId(1), EdgeId(3)));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

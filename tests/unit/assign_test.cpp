@@ -11,7 +11,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -351,5 +351,5 @@ TEST(Assign, AThousandCamerasOnFiftyNodesInTwoSeconds) {
   EXPECT_LE(highest_out, lowest_in) << "nobody important is out while somebody less important is in";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -62,5 +62,5 @@ TEST(BackgroundQueue, TakesATextThatIsLongerThanItsLimit) {
   EXPECT_THAT(queue.release(), ElementsAre(Pair("first", 0U), Pair(std::string(20, 'b'), 1U)));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -359,5 +359,5 @@ TEST(Balance, MayRelieveAsLongAsItTries) {
   EXPECT_TRUE(rig.may_relieve(0));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

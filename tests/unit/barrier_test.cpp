@@ -14,7 +14,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 class BarrierTest : public testing::Test {
  protected:
@@ -152,5 +152,5 @@ TEST(BarrierInPages, EveryPhaseMeetsProcesses) {
   EXPECT_EQ(page.edge_writer(EdgeId(0), master_process).unpublished[0].load(), phases * 4);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

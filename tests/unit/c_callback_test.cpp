@@ -7,7 +7,7 @@
 #include <string>
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 int halve(int number) {
   if (number % 2 != 0) throw std::runtime_error("odd");
@@ -33,5 +33,5 @@ TEST(CCallback, ReportsAFailureForWhatIsThrown) {
   nothing(nullptr);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

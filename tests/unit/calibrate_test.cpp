@@ -13,7 +13,7 @@
 #include "app/calibrate/stopwatch.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 FrameFormat frames_of(int width, int height) {
   FrameFormat format;
@@ -89,5 +89,5 @@ TEST(Compared, AreNotWhatIsMeasured) {
   EXPECT_DOUBLE_EQ((CostComparison{"", 20, 10}).factor(), 2);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

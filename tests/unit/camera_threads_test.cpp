@@ -17,7 +17,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr HangLimits short_limits{milliseconds(50), milliseconds(50), milliseconds(50)};
 
@@ -92,5 +92,5 @@ TEST_F(CameraThreads, AreThoseWithWork) {
   EXPECT_EQ(threads(ProcessKind::publisher, publisher_process).size(), 1U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -124,5 +124,5 @@ TEST(BalancedPlan, TilesHaveWorkersOfTheirOwn) {
   EXPECT_NE(placed.cameras[2].nodes[0].worker, placed.cameras[2].nodes[1].worker);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -9,7 +9,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -348,5 +348,5 @@ TEST(MachineCosts, AreEstimatedWithAReasonWhereTheyWereNotMeasured) {
   EXPECT_THAT(machine_costs({{}, "the file is garbage"}, {}, cpu).reasons, testing::ElementsAre("the file is garbage"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -13,7 +13,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using test::Program;
@@ -144,5 +144,5 @@ TEST(CertificateRequests, OfAnotherFormAreMistakes) {
       "node east: '10.0.0.1:8443' is no DNS name and no IP address; it stands without a port and without brackets");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

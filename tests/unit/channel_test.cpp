@@ -20,7 +20,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::size_t open_descriptors() {
   std::size_t count = 0;
@@ -379,5 +379,5 @@ TEST(Outbox, DropsWhatNobodyWillTake) {
   EXPECT_EQ(open_descriptors(), before - 1);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "core/unique_handle.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 const std::vector<std::string> ends_at_once{"--gtest_filter=none"};
 
@@ -36,5 +36,5 @@ TEST(ChildProcess, OneThatWasLeftBehindIsReapedWithAnother) {
   EXPECT_FALSE(is_there(pid));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -14,7 +14,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 class CleanStart : public testing::Test {
  protected:
@@ -94,5 +94,5 @@ TEST_F(CleanStart, IsTheFirstPacketOfWhatEncodersMake) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include "core/clock_reading.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -44,5 +44,5 @@ TEST(ClockJumps, AreNotWhatTheClocksOfThisMachineDo) {
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(jumps.observe(read_clocks()));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "app/placement/link_offer.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -232,5 +232,5 @@ TEST(RigDifference, NamesCamerasThatComeGoAndChange) {
   EXPECT_THAT(rig_difference(before, before + "defaults: {fps: 5}\n"), ElementsAre("~ defaults"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "app/cluster/node_hand_over.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -228,5 +228,5 @@ TEST_F(HandOverTest, ACameraThatItsNextNodeNeverRecordedComesBackWithoutAGap) {
   EXPECT_THAT(duties(a), IsEmpty());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

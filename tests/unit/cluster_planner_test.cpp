@@ -8,7 +8,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -225,5 +225,5 @@ TEST(SavedDuties, AreThoseOfThisNodeOnly) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include "app/supervisor/start_pacer.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -256,5 +256,5 @@ TEST(StartPacer, ImportantCamerasGoFirst) {
   EXPECT_THAT(pacer.look(waiting, StartPacer::at_once, start + 1h).start, IsEmpty());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

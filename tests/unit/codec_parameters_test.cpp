@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 TEST(CodecParameters, HaveNoColoursThatLibavDoesNotHave) {
   StreamParameters stream;
@@ -37,5 +37,5 @@ TEST(CodecParameters, KeepColoursThatLibavHas) {
   EXPECT_EQ(codec->chroma_location, AVCHROMA_LOC_BOTTOM);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -9,8 +9,6 @@
 namespace campipe::test {
 namespace {
 
-constexpr int width = 160;
-constexpr int height = 128;
 constexpr std::string_view start_code{"\0\0\0\1", 4};
 
 bool has_nal_units(const std::string& encoder) { return encoder == "libx264" || encoder == "libx265"; }
@@ -19,8 +17,8 @@ AvCodecContext open(const Coding& coding) {
   const AVCodec* codec = avcodec_find_encoder_by_name(coding.encoder.c_str());
   if (codec == nullptr) throw Error("there is no encoder " + coding.encoder);
   AvCodecContext context(avcodec_alloc_context3(codec));
-  context->width = width;
-  context->height = height;
+  context->width = coding.width;
+  context->height = coding.height;
   context->pix_fmt = coding.encoder == "mjpeg" ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUV420P;
   context->time_base = {1, 25};
   context->framerate = {25, 1};
@@ -45,8 +43,8 @@ AvCodecContext open(const Coding& coding) {
 
 void paint(AVFrame& frame, int number) {
   for (int plane = 0; plane < 3; ++plane) {
-    const int rows = plane == 0 ? height : height / 2;
-    const int columns = plane == 0 ? width : width / 2;
+    const int rows = plane == 0 ? frame.height : frame.height / 2;
+    const int columns = plane == 0 ? frame.width : frame.width / 2;
     for (int y = 0; y < rows; ++y) {
       const std::span<std::uint8_t> row(frame.data[plane] + std::ptrdiff_t{y} * frame.linesize[plane],
                                         static_cast<std::size_t>(columns));
@@ -78,8 +76,8 @@ std::vector<CodedUnit> coded_units(const Coding& coding) {
   };
   for (int i = 0; i < coding.count; ++i) {
     const AvFrame frame = make_av_frame();
-    frame->width = width;
-    frame->height = height;
+    frame->width = coding.width;
+    frame->height = coding.height;
     frame->format = context->pix_fmt;
     av_check(av_frame_get_buffer(frame.get(), 0), "av_frame_get_buffer");
     paint(*frame, i);
@@ -142,11 +140,23 @@ namespace {
 std::vector<std::string> jpeg_payloads(const std::string& file, std::size_t size) {
   const std::string table = file.substr(file.find("\xff\xdb") + 5, 64);
   const std::string scan = jpeg_scan(file);
+  // Of a side beyond 2040 there is not all.
+  const auto header = file.find("\xff\xc0");
+  const auto eighths = [&](std::size_t at) {
+    return static_cast<char>(((static_cast<unsigned char>(file.at(header + at)) << 8) +
+                              static_cast<unsigned char>(file.at(header + at + 1))) /
+                             8);
+  };
   std::vector<std::string> payloads;
   for (std::size_t at = 0; at < scan.size(); at += size) {
-    std::string payload{
-        0,         static_cast<char>(at >> 16), static_cast<char>(at >> 8), static_cast<char>(at), 1, '\xff', width / 8,
-        height / 8};
+    std::string payload{0,
+                        static_cast<char>(at >> 16),
+                        static_cast<char>(at >> 8),
+                        static_cast<char>(at),
+                        1,
+                        '\xff',
+                        eighths(7),
+                        eighths(5)};
     if (at == 0) payload += std::string{0, 0, 0, '\x80'} + table + table;
     payloads.push_back(payload + scan.substr(at, size));
   }

@@ -20,10 +20,12 @@ struct Coding {
   int gop = 20;
   int b_frames = 0;
   int slices = 1;
+  int width = 160;
+  int height = 128;
   std::vector<std::pair<std::string, std::string>> options = {};
 };
 
-// Frames of 160×128, in the order of decoding. Parameter sets are in the stream, before each key frame.
+// In the order of decoding. Parameter sets are in the stream, before each key frame.
 std::vector<CodedUnit> coded_units(const Coding& coding);
 
 // "libx264": "H264", as SDP names it.

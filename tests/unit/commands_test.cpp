@@ -17,7 +17,7 @@
 #include "tests/unit/some_cluster.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -438,5 +438,5 @@ TEST(ApiClient, KnowsWhereItKeepsSecrets) {
   EXPECT_FALSE(ApiClient({.url = "http://127.evil.example"}).keeps_secrets());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

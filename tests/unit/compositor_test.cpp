@@ -12,7 +12,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::array both{PixelFormat::i420, PixelFormat::nv12};
 
@@ -250,5 +250,5 @@ TEST(Compositor, AllocatesNothingForAFrame) {
             0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

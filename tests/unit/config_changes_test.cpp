@@ -8,7 +8,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -349,5 +349,40 @@ TEST_F(ChangesTest, AFileWithoutCamerasMayGetThemFromItsOverlay) {
   EXPECT_THAT(names(load_config_with("rig.yaml", with("belt", json::object()))), ElementsAre("belt"));
 }
 
-}  // namespace
+// As it lies in etcd: what is filled in on each node is not.
+TEST(ChangedRig, HasTheChangeAndAllElseInItsOrder) {
+  const std::string rig =
+      "# of the yard\ncameras:\n  gate: {source: 'rtsp://u:${GATE}@10.0.0.3/1', enabled: true}\n  dock: {source: "
+      "a.mp4}\n"
+      "cluster: {node: \"${NODE}\"}\n";
+  const auto [text, had] = changed_rig(rig, ConfigPart::camera, "dock", {{"source", "b.mp4"}, {"queue_size", 5}});
+  EXPECT_TRUE(had);
+  EXPECT_EQ(text, R"(# Changed through the API of a node, which keeps no comments.
+{
+  "cameras": {
+    "gate": {
+      "source": "rtsp://u:${GATE}@10.0.0.3/1",
+      "enabled": "true"
+    },
+    "dock": {
+      "queue_size": "5",
+      "source": "b.mp4"
+    }
+  },
+  "cluster": {
+    "node": "${NODE}"
+  }
+}
+)");
+  const ChangedRig added = changed_rig(text, ConfigPart::group, "pair", {{"cameras", {"dock", "gate"}}});
+  EXPECT_FALSE(added.had);
+  EXPECT_THAT(added.text, HasSubstr("\"sync_groups\": {"));
+  const ChangedRig removed = changed_rig(text, ConfigPart::camera, "gate", nullptr);
+  EXPECT_TRUE(removed.had);
+  EXPECT_THAT(removed.text, Not(HasSubstr("gate")));
+  EXPECT_FALSE(changed_rig(text, ConfigPart::mosaic, "gate", nullptr).had);
+  EXPECT_THROW(changed_rig("[", ConfigPart::camera, "dock", nullptr), Error);
+}
+
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

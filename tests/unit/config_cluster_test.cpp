@@ -1,10 +1,11 @@
 // The keys of a cluster.
 #include <gmock/gmock.h>
 
+#include "app/config/paths.h"
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -21,6 +22,7 @@ const std::string on_this_machine = "name: hall, etcd: ['http://127.0.0.1:2379']
 class ClusterConfigTest : public ConfigTest {
  protected:
   static Strings wrong(const std::string& keys) { return errors(with_cluster(keys)); }
+  static Strings not_now(const std::string& keys) { return conditions(with_cluster(keys)); }
 };
 
 TEST_F(ClusterConfigTest, WithoutItThereIsNone) {
@@ -92,8 +94,8 @@ TEST_F(ClusterConfigTest, BeyondThisMachineCertificatesAreNeeded) {
               ElementsAre(HasSubstr("missing key 'tls': etcd by https:// asks for a certificate")));
   make_certificate("one.pem", "one.key");
   make_certificate("two.pem", "two.key");
-  EXPECT_THAT(wrong("name: hall, etcd: ['https://10.0.0.1:2379'], address: '[::1]:1', "
-                    "tls: {ca: one.pem, certificate: one.pem, key: two.key}"),
+  EXPECT_THAT(not_now("name: hall, etcd: ['https://10.0.0.1:2379'], address: '[::1]:1', "
+                      "tls: {ca: one.pem, certificate: one.pem, key: two.key}"),
               ElementsAre(HasSubstr("the file 'two.key' does not belong to the certificate")));
 }
 
@@ -173,6 +175,20 @@ TEST_F(ClusterConfigTest, NamesOfFilesAreNotTooLong) {
       ElementsAre(HasSubstr("cameras.dock.record.path: a file name may have 255 bytes, and a path 4095; this one "
                             "has more in a cluster, which adds @NODE@FENCE"),
                   HasSubstr("cameras.dock.outputs.small.record.path: a file name may have 255 bytes")));
+  const auto snapshots_to = [](const std::string& path) {
+    return "cameras: {dock: {source: 'test://pattern?width=320&height=240&rate=25', snapshot: {path: '" + path +
+           "'}}}\n";
+  };
+  EXPECT_EQ(errors(snapshots_to("{camera}" + std::string(120, 'x') + ".jpg") + cluster), Strings());
+  EXPECT_EQ(errors(snapshots_to("{camera}" + std::string(130, 'x') + ".jpg")), Strings());
+  EXPECT_THAT(errors(snapshots_to("{camera}" + std::string(130, 'x') + ".jpg") + cluster),
+              ElementsAre(HasSubstr("has more in a cluster, which adds @NODE, with")));
+}
+
+TEST(WithNode, StandsBeforeTheEndingOfTheFilesName) {
+  EXPECT_EQ(with_node("public/dock.jpg", "west"), "public/dock@west.jpg");
+  EXPECT_EQ(with_node("a.b/events", "west"), "a.b/events@west");
+  EXPECT_EQ(with_node("public/dock.jpg", ""), "public/dock.jpg");
 }
 
 TEST_F(ClusterConfigTest, ARigMayHaveMosaicsGroupsAndPushes) {
@@ -219,5 +235,5 @@ TEST_F(ClusterConfigTest, TransportsOfLinksAreAutoOrAList) {
   EXPECT_EQ(with("auto", ""), Strings()) << "without ucx, then";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

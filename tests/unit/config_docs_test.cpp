@@ -16,7 +16,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::HasSubstr;
 
@@ -173,5 +173,5 @@ TEST(ConfigDocs, ListWhatIsRead) {
   EXPECT_THAT(text, HasSubstr(std::to_string(most_pixels)));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

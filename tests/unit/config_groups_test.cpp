@@ -6,7 +6,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -165,5 +165,5 @@ TEST_F(ConfigGroups, ComeToOtherProcessesAsTheyAre) {
   EXPECT_EQ(rig_from_json(nlohmann::json::parse(to_json(loaded.rig).dump())).cameras, loaded.rig.cameras);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

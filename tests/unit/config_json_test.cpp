@@ -8,7 +8,7 @@
 #include "core/error.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -159,5 +159,5 @@ TEST(ResolvedOutputs, AreTheCamerasOwnStreamAndThoseThatTakeItsFilters) {
   EXPECT_EQ(all[1].encode, full_output().encode);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -244,11 +244,21 @@ TEST_F(ConfigTest, RetriesThatDisagreeAreToldWhereTheNearerOneStands) {
 
 TEST_F(ConfigTest, FilesMustBeThereOrPossible) {
   EXPECT_THAT(
-      errors(with_source("https://host/s", "    tls: {ca_file: nowhere.pem}\n")),
+      conditions(with_source("https://host/s", "    tls: {ca_file: nowhere.pem}\n")),
       ElementsAre("rig.yaml:4:20: cameras.dock.tls.ca_file: the file 'nowhere.pem' cannot be read: No such file "
                   "or directory"));
   EXPECT_THAT(errors(with_camera("events: /proc/a.jsonl\n")),
               ElementsAre(HasSubstr("4:9: events: the folder '/proc' is of a file system that takes no files")));
+}
+
+// What is there may be another thing later; what is written so is a folder for ever.
+TEST_F(ConfigTest, AFolderWhereAFileIsExpectedIsACondition) {
+  std::filesystem::create_directory("clips");
+  EXPECT_THAT(conditions(with_source("clips", "")),
+              ElementsAre(HasSubstr("cameras.dock.source: 'clips' is a folder, not a video file")));
+  EXPECT_THAT(conditions(with_source("/dev/null", "")), ElementsAre(HasSubstr("is a pipe or a device")));
+  for (const std::string path : {"clips/", ".", "clips/.."})
+    EXPECT_THAT(errors(with_source(path, "")), ElementsAre(HasSubstr("is a folder, not a video file"))) << path;
 }
 
 TEST_F(ConfigTest, EveryFieldThatTellsTheSecondIsGoodForSegments) {
@@ -286,9 +296,10 @@ TEST_F(ConfigTest, SecretsOfUrlsAreNotPrinted) {
                      with_camera("    push: ['rtsp:///${CAMPIPE_TEST_SECRET}/a']\n"),
                      with_camera("    push: ['rtmp://host/live/hunter2', 'rtmp://host/live/hunter2']\n"),
                      with_camera("    snapshot: {path: '/proc/${CAMPIPE_TEST_SECRET}.jpg'}\n"),
-                     with_source("https://host/", "    tls: {ca_file: '${CAMPIPE_TEST_SECRET}'}\n"),
                      with_camera("events: '/proc/${CAMPIPE_TEST_SECRET}'\n")};
   for (const std::string& rig : rigs) EXPECT_THAT(errors(rig), ElementsAre(Not(HasSubstr("hunter2")))) << rig;
+  EXPECT_THAT(conditions(with_source("https://host/", "    tls: {ca_file: '${CAMPIPE_TEST_SECRET}'}\n")),
+              ElementsAre(Not(HasSubstr("hunter2"))));
 }
 
 TEST(ConfigUnits, AreReadWholeOrNotAtAll) {
@@ -339,5 +350,5 @@ TEST(ConfigUnits, SizesAndTimesAreWrittenAsTheyAreRead) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -229,5 +229,5 @@ TEST_F(ConfigMosaics, ComeToOtherProcessesAsTheyAre) {
   EXPECT_EQ(loaded.gpu_places.size(), 4U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -286,5 +286,5 @@ TEST_F(ConfigTest, PlacesOfGpuEncodersOfOutputsAreKept) {
   EXPECT_EQ(places.output_encoders[1].shown, "'hevc_nvenc'");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -260,5 +260,5 @@ TEST_F(ConfigTest, OnlyARegularFileOfOneMebibyteIsRead) {
   EXPECT_THAT(formatted(load_file("nothing")), ElementsAre("rig.yaml: cannot be opened: No such file or directory"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -16,7 +16,7 @@
 #include "tests/unit/config_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -248,5 +248,5 @@ TEST_F(ConfigSchemaTest, KnowsTheRangesOfValuesWithUnits) {
   EXPECT_EQ(misjudged(), "0\n");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -43,5 +43,5 @@ TEST(CpuSeconds, OfThisProcessGrow) {
   EXPECT_EQ(cpu_seconds_of(-1), 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

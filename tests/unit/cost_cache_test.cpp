@@ -14,7 +14,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -229,5 +229,5 @@ TEST(GarbageInCosts, CannotMakeATimeThatCannotBe) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

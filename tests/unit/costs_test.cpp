@@ -16,7 +16,7 @@
 #include "tests/unit/filter_cases.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -217,5 +217,5 @@ TEST(CodecWork, GrowsWithThePreset) {
   EXPECT_EQ(preset_factor("mjpeg", "slow"), 1);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -27,7 +27,7 @@
 #include "tests/unit/camera_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 // Found before the tests change the folder.
 const std::filesystem::path page = std::filesystem::path(source_folder) / "docs/operations.md";
@@ -207,5 +207,5 @@ TEST_F(CountersOfACamera, OfACopyAreItsOwn) {
   EXPECT_EQ(report().at("bytes"), 0) << "another output's";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 
@@ -50,6 +50,20 @@ TEST(DecodeTimes, FollowADelayThatWasNotSaid) {
               ElementsAre(0, 30, 10, 20, 30, 40, 50, 60));
 }
 
+// As new parameter sets say it.
+TEST(DecodeTimes, GoOnWithAnotherDelay) {
+  DecodeTimes times(0, 10);
+  EXPECT_THAT(decoded(times, {{0}, {10}, {20}}), ElementsAre(0, 10, 20));
+  times.change_delay(1);
+  EXPECT_THAT(decoded(times, {{30}, {60}, {40, true}, {50, true}, {90}, {70, true}}),
+              ElementsAre(25, 30, 40, 50, 60, 70));
+  times.change_delay(2);
+  EXPECT_THAT(decoded(times, {{100}, {140}, {120, true}, {110, true}, {130, true}, {180}}),
+              ElementsAre(80, 90, 100, 110, 120, 130));
+  times.change_delay(0);
+  EXPECT_THAT(decoded(times, {{190}, {200}}), ElementsAre(190, 200));
+}
+
 TEST(DecodeTimes, BeginAnewWithAnotherClock) {
   constexpr std::int64_t hour = 3600 * std::int64_t{90'000};
   DecodeTimes times(1, 3600);
@@ -68,5 +82,5 @@ TEST(DecodeTimes, AnyTimeIsTaken) {
     EXPECT_EQ(decoded(times, {{pts, true}}).size(), 1U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -15,7 +15,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -298,5 +298,5 @@ TEST(Decoder, AsksForAnotherRingWhenTheSizeChanges) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

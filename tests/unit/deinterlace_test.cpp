@@ -9,7 +9,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 Picture deinterlaced(const Picture& in, int field) {
   const auto filter = known_filter("deinterlace").create({{"field", field}});
@@ -122,5 +122,5 @@ TEST(Deinterlace, FollowsEdges) {
     for (int x = 4; x < 76; ++x) ASSERT_NEAR(out.at(0, x, y), level(x, y, 10), 0) << x << " " << y;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

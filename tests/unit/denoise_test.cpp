@@ -12,7 +12,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 Picture denoised(const Picture& in, double strength, int patch, int window) {
   const auto filter = known_filter("denoise").create({{"strength", strength}, {"patch", patch}, {"window", window}});
@@ -206,5 +206,5 @@ TEST(Denoise, LooksNoFurtherThanItsWindowAndPatch) {
   EXPECT_GT(different, 70);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -9,7 +9,7 @@
 #include <initializer_list>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 class DropNotes : public testing::Test {
  protected:
@@ -83,5 +83,5 @@ TEST_F(DropNotes, KnowsPacketsThatAreFarBehind) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

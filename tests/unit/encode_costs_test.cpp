@@ -3,7 +3,7 @@
 #include "app/supervisor/encode_costs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 TEST(CoreSamples, SayNothingBeforeHalfAMinute) {
   CoreSamples samples;
@@ -20,5 +20,5 @@ TEST(CoreSamples, LeaveOutThePeaksAndForgetWhatWasAMinuteAgo) {
   EXPECT_EQ(samples.p95(), 57);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -20,7 +20,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using test::moving_picture;
 using testing::AllOf;
@@ -334,5 +334,5 @@ TEST(Copy, IsNoEncoder) {
   EXPECT_THROW(open_encoder({.codec = "copy"}, small, 25), Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -20,7 +20,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using test::moving_picture;
 using testing::AllOf;
@@ -482,5 +482,5 @@ TEST(CheckEncoder, WorksOnSeveralThreadsAndAfterLoggingWasSetUp) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -137,5 +137,5 @@ TEST(EtcdJson, RefusesWhatIsNotEtcds) {
   EXPECT_THROW(parse_watch("{}"), BadEtcdAnswer);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::vector<int> events_in(const std::filesystem::path& file) {
   std::vector<int> events;
@@ -26,7 +26,7 @@ TEST(EventsFile, WaitsForNoDisk) {
   const TemporaryFolder folder;
   const Stopwatch watch;
   {
-    EventsFile file((folder.path() / "events.jsonl").string());
+    EventsFile file((folder.path() / "events.jsonl").string(), "");
     for (int i = 0; i < 5000; ++i) file.append({{"event", i}});
     EXPECT_LT(watch.elapsed(), std::chrono::seconds(2));
   }
@@ -37,7 +37,7 @@ TEST(EventsFile, KeepsAllInTheirOrder) {
   const TemporaryFolder folder;
   std::vector<int> all;
   {
-    EventsFile file((folder.path() / "events.jsonl").string());
+    EventsFile file((folder.path() / "events.jsonl").string(), "");
     for (int i = 0; i < 100; ++i) {
       file.append({{"event", i}});
       all.push_back(i);
@@ -46,5 +46,16 @@ TEST(EventsFile, KeepsAllInTheirOrder) {
   EXPECT_EQ(events_in(folder.path() / "events.jsonl"), all);
 }
 
-}  // namespace
+// So that nodes of a cluster may have one folder.
+TEST(EventsFile, IsNamedByItsNode) {
+  const TemporaryFolder folder;
+  for (const std::string node : {"east", "west"}) {
+    EventsFile((folder.path() / "events.jsonl").string(), node).append({{"event", 1}});
+    std::ifstream text(folder.path() / ("events@" + node + ".jsonl"));
+    EXPECT_EQ(nlohmann::json::parse(text), (nlohmann::json{{"event", 1}, {"node", node}}));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "events.jsonl"));
+}
+
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

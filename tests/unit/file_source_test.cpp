@@ -15,7 +15,7 @@ extern "C" {
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -163,5 +163,5 @@ TEST_F(FileSource, OneThatIsCutOffSaysSo) {
   EXPECT_EQ(warnings_about("half.mp4", *half), 0);  // once is enough where it is looped
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

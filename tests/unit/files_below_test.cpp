@@ -12,7 +12,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -144,5 +144,5 @@ TEST_F(Lines, ThePositionIsBehindWhatWasRead) {
   EXPECT_EQ(reader.position(), 6U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

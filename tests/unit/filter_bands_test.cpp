@@ -16,7 +16,7 @@
 #include "tests/unit/band_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::array<std::array<int, 2>, 12> sizes{
     {{1, 1}, {2, 2}, {3, 5}, {17, 9}, {16, 16}, {15, 33}, {1, 40}, {40, 1}, {31, 8}, {63, 64}, {130, 75}, {97, 211}}};
@@ -243,5 +243,5 @@ TEST(FramePool, AllocatesTheRowsThatFramesHave) {
   EXPECT_EQ(frame.view.data[1] + 17 * frame.view.stride[1], frame.view.data[0] + 60 * frame.view.stride[0]);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -19,7 +19,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 Picture filtered(Filter& filter, const Picture& in, std::uint8_t fill = guard) {
   Picture out(filter.configure(in.view.format), fill);
@@ -466,5 +466,5 @@ TEST(FilterChain, TakesPicturesBackFromAnyThread) {
   for (int i = 0; i < 2000; ++i) exchange(chain.process(in.ref(), 0).owner);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

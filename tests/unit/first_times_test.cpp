@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t none = AV_NOPTS_VALUE;
 
@@ -58,5 +58,5 @@ TEST(FirstTimes, NumbersThatNoStreamMeansDoNotOverflow) {
   for (const Times& time : dated({none, none, none}, {least, least})) EXPECT_LE(time.dts, time.pts);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int red = 200, green = 30, blue = 90;
 
@@ -115,5 +115,5 @@ TEST(FitBackground, IsTheColourOfTheFramesMatrixAndRange) {
   EXPECT_EQ(yuv_colour({0, 0, 255}, format), (YuvColour{18, 255, 116}));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

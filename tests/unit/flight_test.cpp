@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 TEST(Flight, WhatIsOvertakenIsLost) {
   Flight flight;
@@ -40,5 +40,5 @@ TEST(Flight, WhatNobodyAwaitsIsNobodys) {
   EXPECT_FALSE(flight.comes_back(8).is_awaited);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST_F(FlvVideo, CutOffItSaysNothing) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

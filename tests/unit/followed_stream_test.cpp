@@ -12,7 +12,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Change = FollowedStream::Change;
 using Fault = FollowedStream::Fault;
@@ -298,6 +298,119 @@ TEST_F(Followed, KeyFrameWithoutItsParameterSetsIsNotDecodable) {
   EXPECT_EQ(followed_.fault(), Fault::none) << "now they are known";
 }
 
+AvPacket packet_of(std::span<const std::uint8_t> bytes) {
+  AvPacket packet = make_av_packet();
+  av_check(av_new_packet(packet.get(), static_cast<int>(bytes.size())), "a packet");
+  std::ranges::copy(bytes, packet->data);
+  return packet;
+}
+
+// Frames of one size, whose sets become others in the midst of a group of pictures.
+class ChangedSets : public testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    small_ = make(GetParam().arguments, "160x128");
+    large_ = make(GetParam().arguments, "320x240");
+    if (small_.packets.empty() || large_.packets.empty()) GTEST_SKIP() << "this FFmpeg does not encode it";
+    ASSERT_EQ(small_.packets.size(), 10U);
+    followed_.begin(small_.stream);
+    take_without_fault(0, 3);
+  }
+  Media make(const std::string& arguments, const std::string& size) {
+    return make_media(folder_.path() / ("clip" + std::to_string(++clips_) + "." + GetParam().ending), size, arguments);
+  }
+  [[nodiscard]] AVCodecID codec() const { return small_.stream.codec->codec_id; }
+  Fault fault_of(const AVPacket& packet) {
+    EXPECT_EQ(followed_.take(packet), Change::none);
+    return followed_.fault();
+  }
+  void take_without_fault(std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) EXPECT_EQ(fault_of(*small_.packets.at(i)), Fault::none) << i;
+  }
+  // Of another stream, before that packet.
+  void put_sets_of(const Media& other, std::size_t at) {
+    put_in_band(*small_.packets.at(at), codec(), extradata_of(other.stream));
+  }
+
+  test::TemporaryFolder folder_;
+  int clips_ = 0;
+  Media small_;
+  Media large_;
+  FollowedStream followed_{"cam"};
+};
+
+// No player that begins with the key frame could show what comes behind it.
+TEST_P(ChangedSets, BetweenKeyFramesCutTheStreamUpToTheNextOne) {
+  put_sets_of(large_, 3);
+  EXPECT_EQ(fault_of(*small_.packets[3]), Fault::other_sets);
+  EXPECT_EQ(fault_of(*small_.packets[4]), Fault::other_sets);
+  std::size_t at = 0;
+  for (const AvPacket& packet : large_.packets) {
+    if (at == 0) put_in_band(*packet, codec(), extradata_of(large_.stream));
+    EXPECT_EQ(followed_.take(*packet), at == 0 ? Change::headers : Change::none) << at;
+    EXPECT_EQ(followed_.fault(), Fault::none) << at;
+    ++at;
+  }
+  EXPECT_EQ(decoded(followed_.stream(), large_.packets), large_.packets.size());
+}
+
+TEST_P(ChangedSets, ThatComeByThemselvesAreNoFrame) {
+  const ParameterSets others(codec(), extradata_of(large_.stream));
+  const AvPacket alone = packet_of(others.in_band());
+  EXPECT_EQ(fault_of(*alone), Fault::none);
+  EXPECT_FALSE(followed_.shows_picture());
+  EXPECT_EQ(fault_of(*small_.packets[3]), Fault::other_sets);
+  EXPECT_TRUE(followed_.shows_picture());
+  EXPECT_EQ(followed_.take(*large_.packets[0]), Change::headers);
+  EXPECT_EQ(followed_.fault(), Fault::none);
+  EXPECT_EQ(decoded(followed_.stream(), large_.packets), large_.packets.size());
+}
+
+TEST_P(ChangedSets, BackToWhatTheyWereAreNoLoss) {
+  const AvPacket alone = packet_of(ParameterSets(codec(), extradata_of(large_.stream)).in_band());
+  alone->flags |= AV_PKT_FLAG_KEY;
+  EXPECT_EQ(fault_of(*alone), Fault::none) << "it begins nothing";
+  put_sets_of(small_, 3);
+  take_without_fault(3, 5);
+  put_sets_of(small_, 5);
+  take_without_fault(5, 10);
+}
+
+TEST_P(ChangedSets, ByTheContainerCutLikewise) {
+  add_header(*small_.packets[3], extradata_of(large_.stream));
+  EXPECT_EQ(fault_of(*small_.packets[3]), Fault::other_sets);
+  EXPECT_EQ(fault_of(*small_.packets[4]), Fault::other_sets);
+}
+
+// H.264's pictures may have other sets from any picture on; files have them there, too.
+TEST_P(ChangedSets, OfPicturesComeToPlayersInH264) {
+  const bool hevc = codec() == AV_CODEC_ID_HEVC;
+  const std::string offset = hevc ? ":crqpoffs=4" : " -x264-params chroma-qp-offset=4";
+  Media other = make(GetParam().arguments + offset, "160x128");
+  ASSERT_EQ(other.packets.size(), 10U);
+  put_sets_of(other, 3);
+  EXPECT_EQ(fault_of(*small_.packets[3]), hevc ? Fault::other_sets : Fault::none);
+  put_sets_of(other, 5);
+  const bool has_its_own = GetParam().ending == "h264" || GetParam().ending == "hevc";
+  EXPECT_EQ(followed_.take(*small_.packets[5]), has_its_own ? Change::none : Change::headers);
+  EXPECT_EQ(followed_.fault(), Fault::none);
+  take_without_fault(6, 10);
+}
+
+TEST_P(ChangedSets, ThatNeverCameAreMissed) {
+  const std::string numbered = codec() == AV_CODEC_ID_HEVC ? "" : " -x264-params sps-id=3";
+  if (numbered.empty()) GTEST_SKIP() << "x265 numbers nothing";
+  Media other = make(GetParam().arguments + numbered, "160x128");
+  ASSERT_EQ(other.packets.size(), 10U);
+  EXPECT_EQ(fault_of(*other.packets[1]), Fault::no_sets);
+  take_without_fault(3, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ChangedSets,
+                         testing::Values(Way{"h264", "h264", x264}, Way{"h264_file", "mp4", x264},
+                                         Way{"hevc", "hevc", x265}, Way{"hevc_file", "mp4", x265}),
+                         [](const auto& test) { return test.param.name; });
+
 // As of a camera that announces the sets of other settings, and sends none.
 TEST_F(Followed, KeyFramesThatTheAnnouncedSetsAreNotOfAreFound) {
   for (const auto& [ending, encoder] : {std::pair{"mp4", x264}, std::pair{"mkv", x265}}) {
@@ -357,5 +470,5 @@ TEST_F(Followed, WhereOnlyTheContainerTellsTheSetsThenComeInThePackets) {
   EXPECT_EQ(decoded(followed_.stream(), since), 12U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -91,5 +91,5 @@ TEST(FragmentTimes, LeaveAloneWhatIsNone) {
   EXPECT_EQ(cut, before);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

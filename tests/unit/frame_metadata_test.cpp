@@ -9,7 +9,7 @@
 #include "core/metadata_types.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 // The greatest of two; possible up to 1000.
 template <unsigned number, std::size_t size = 4>
@@ -155,5 +155,5 @@ TEST(FrameMetadata, HandsOutWhatIsPossible) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -14,7 +14,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Role = FrameRingMemory::Role;
 using Next = FrameRingReader::Next;
@@ -252,5 +252,5 @@ TEST(FrameRingMemory, EveryFieldOfARecordArrives) {
   EXPECT_EQ(lease.frame.metadata.get<MotionScore>(), (MotionScore{0.5F, 0.25F, 0.125F}));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

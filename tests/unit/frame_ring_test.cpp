@@ -15,7 +15,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Lease = FrameRingReader::Lease;
 using Next = FrameRingReader::Next;
@@ -686,5 +686,5 @@ TEST_F(FrameRingOfALaterEpoch, IsExhaustedAfterItsLastSequence) {
   EXPECT_EQ(read(*reading), 1004U) << "it may still be used until its writer has changed over";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

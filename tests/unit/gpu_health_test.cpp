@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -279,6 +279,25 @@ TEST_F(Health, ASecondOneDoesNotGoAgainstItsChecks) {
   }
 }
 
+// Whoever misses it looks for it.
+TEST_F(Health, OneThatIsMissedIsGoneAndNeverChecked) {
+  health_.miss(device(2), "there is none", now_);
+  EXPECT_EQ(state(2), State::gone);
+  EXPECT_TRUE(health_.is_gone(device(2)));
+  pass(minutes(10));
+  EXPECT_THAT(due(), IsEmpty());
+  const auto since = health_.all().at(0).since;
+  health_.miss(device(2), "it is full", now_);
+  EXPECT_EQ(health_.all().at(0).reason, "it is full");
+  EXPECT_EQ(health_.all().at(0).since, since);
+  health_.forget(device(2));
+  EXPECT_THAT(health_.all(), IsEmpty());
+  // Under its own name it is as any other.
+  lose(2);
+  check_well(2);
+  EXPECT_EQ(state(2), State::here);
+}
+
 TEST_F(Health, ASecondOneGoesWhenItsCheckFails) {
   lose(1);
   check_well(1);
@@ -290,5 +309,5 @@ TEST_F(Health, ASecondOneGoesWhenItsCheckFails) {
   EXPECT_THAT(due(), ElementsAre("leave 0"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include "tests/paths.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -39,5 +39,5 @@ TEST(GpuMeter, HasTheInstancesOfAGpuThatIsDividedAndNothingWhereNothingIsKnown) 
   EXPECT_EQ(to_json(read(meter)), expected);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

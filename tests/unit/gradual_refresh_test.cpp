@@ -12,7 +12,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::vector<int> of_key_frames(const test::ClipSpec& clip) {
   const test::TemporaryFolder folder;
@@ -93,5 +93,5 @@ TEST(Beginning, KnowsOfWhatNothingCame) {
   EXPECT_TRUE(without_frame(beginning, 31, 310).empty()) << "it is not known when they are shown";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -17,7 +17,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::Contains;
@@ -264,5 +264,5 @@ TEST_F(PlacementExample, IsWhatTheCommandPrints) {
   check("By stage", gpu_machine(3));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -364,5 +364,5 @@ TEST(GpuGraph, TheGpusEncoderIsUsedWhereItWorksAndNothingElseIsWanted) {
   EXPECT_EQ(encoder(), "mjpeg");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -25,7 +25,7 @@
 #include "ipc/encode_block.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -426,5 +426,5 @@ TEST(GroupClock, TellsHowFarAFileIsBehind) {
   EXPECT_EQ(clock.lag(b, 30, now + 2s), std::nullopt) << "the other one has not come lately";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -16,7 +16,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::after;
@@ -322,5 +322,5 @@ TEST(GroupPage, EndsInTimeWithGarbage) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr double rate = 25;
@@ -106,5 +106,5 @@ TEST_F(GroupPhaseTest, WhatCannotBeMovesItByLessThanASet) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "core/error.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using Owner = HandOver::Owner;
@@ -151,5 +151,5 @@ TEST_F(HandOverTest, WhatIsNoSuchPageIsNotOpened) {
   EXPECT_THROW(HandOver::open(create_shared_memory("other", 64 * 1024)), Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

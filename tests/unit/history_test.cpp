@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 
@@ -72,5 +72,5 @@ TEST(History, WhatIsNotKnownIsEmpty) {
   EXPECT_EQ(nobody["fps"], json::array());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -6,7 +6,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::seconds;
@@ -159,5 +159,5 @@ TEST_F(HlsLimits, APlaylistThatWasMoved) {
   expect_clip(*open_source(source_of(camera.url("/live.m3u8")), never));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

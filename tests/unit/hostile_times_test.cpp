@@ -13,7 +13,7 @@
 #include "ipc/ring_checks.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
@@ -165,5 +165,5 @@ TEST(SourceTimes, WhatNoStreamMeansIsForgotten) {
   EXPECT_EQ(packet->pts, 9000);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

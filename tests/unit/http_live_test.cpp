@@ -11,13 +11,14 @@
 #include "app/publisher/server/live/feed.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/utc_text.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -400,5 +401,45 @@ TEST_F(HttpLiveTest, ShowsTheNewestPicture) {
   EXPECT_TRUE(ask(port(), "GET /cameras/dock/snapshot.jpg").body == reply.body);
 }
 
-}  // namespace
+TEST_F(HttpLiveTest, AnOldPictureIsSentOnlyOnRequest) {
+  const std::int64_t age = 40'000 * ms;
+  rig_.set_status({{"cameras", {{"dock", camera_state("waiting")}}}});
+  const auto send_old = [&](std::int64_t duration) {
+    test::Packet packet = clip().packets.at(static_cast<std::size_t>(sent_) % 40);
+    packet.dts = packet.times.pts = sent_ * 40 * ms;
+    packet.times.duration = duration;
+    packet.times.arrival = now_ns() - age;
+    packet.times.capture_utc = utc_now_ns() - age - 3'600'000 * ms;  // its clock is slow
+    packet.times.capture_clock = CaptureClock::camera;
+    stream_->offer(packet.view(), clip().parameters);
+    ++sent_;
+    return *utc_from_text(utc_text(packet.times.capture_utc));
+  };
+  const std::string path = "GET /cameras/dock/snapshot.jpg";
+  const std::int64_t taken = send_old(40 * ms);
+  const Reply refusal = ask(port(), path);
+  EXPECT_EQ(refusal.status, 503);
+  EXPECT_THAT(refusal.body, HasSubstr("the camera is waiting: why"));
+  const auto expect_times = [&](const Reply& reply) {
+    EXPECT_EQ(utc_from_text(reply.headers.at("x-capture-utc")), taken);
+    EXPECT_EQ(reply.headers.at("x-capture-clock"), "camera");
+    EXPECT_GE(std::stod(reply.headers.at("x-frame-age")), 40);
+    EXPECT_LT(std::stod(reply.headers.at("x-frame-age")), 3600);
+  };
+  expect_times(refusal);
+  for (const char* wish : {"?stale=true", "?max_age=1h", "?max_age=1h&stale=false", "?max_age=1s&stale=true"}) {
+    const Reply reply = ask(port(), path + wish);
+    EXPECT_EQ(reply.status, 200) << wish;
+    EXPECT_EQ(reply.headers.at("content-type"), "image/jpeg");
+    expect_times(reply);
+    EXPECT_THAT(reply.headers.at("last-modified"), testing::EndsWith(" GMT"));
+  }
+  EXPECT_EQ(ask(port(), path + "?max_age=39s").status, 503) << "also of one that is remembered";
+  for (const char* wish : {"?max_age=10", "?max_age=-1s", "?max_age=", "?stale=1", "?stale"})
+    EXPECT_EQ(ask(port(), path + wish).status, 400) << wish;
+  send_old(15'000 * ms);
+  EXPECT_EQ(ask(port(), path).status, 200) << "a camera that sends four frames a minute is there";
+}
+
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -89,5 +89,5 @@ TEST_F(EqualLoginsTest, ThatAreWrongAllFail) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", annas).status, 429);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 class HttpPlacesTest : public testing::Test {
  protected:
@@ -86,5 +86,5 @@ TEST_F(HttpPlacesTest, StrangersGiveWayToEverybody) {
   EXPECT_EQ(std::ranges::count_if(guests_, &Guest::ended), 1);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -8,7 +8,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -62,10 +62,11 @@ TEST_F(HttpRefusals, AnAnswerThatIsNotForTheRangeIsToldAsItCame) {
     std::string text;
     int connections;
   };
-  for (const Case& c : {Case{"404 Not Found", Kind::not_found, "answers 404 Not Found (is the path right?)", 1},
-                        {"403 Forbidden", Kind::unauthorized, "answers 403 Forbidden (may this user", 2},
-                        {"418 I'm a Teapot", Kind::refused, "answers 418 I'm a Teapot", 2},
-                        {"503 Busy", Kind::refused, "answers 503 Busy (is it starting", 2}}) {
+  for (const Case& c :
+       {Case{"404 Not Found", Kind::not_found, "answers GET with 404 Not Found (is the path right?)", 1},
+        {"403 Forbidden", Kind::unauthorized, "answers GET with 403 Forbidden (may this user", 2},
+        {"418 I'm a Teapot", Kind::refused, "answers GET with 418 I'm a Teapot", 2},
+        {"503 Busy", Kind::refused, "answers GET with 503 Busy (is it starting", 2}}) {
     const Server camera(mjpeg([&](const std::string&) { return c.answer; }));
     const Failure failure = failure_of(source_of(local("http", camera.port(), "/video")));
     EXPECT_EQ(failure.kind, c.kind);
@@ -159,8 +160,8 @@ TEST_F(HttpRefusals, WhatIsSentInsteadOfVideoIsTold) {
                                 std::to_string(page.size()) + "\r\n\r\n" + page));
   const Failure failure = failure_of(source_of(local("http", server.port(), "/")));
   EXPECT_EQ(failure.kind, Kind::unsupported);
-  EXPECT_THAT(failure.text, HasSubstr("sends nothing that FFmpeg knows as video (Content-Type: text/html"));
+  EXPECT_THAT(failure.text, HasSubstr("sends what FFmpeg cannot read: Invalid data, of Content-Type text/html"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "app/publisher/server/http/files.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -103,6 +108,30 @@ TEST(HttpRange, IsReadAsTheStandardSays) {
   EXPECT_EQ(parse_range("bytes=0-", 0, range), impossible);
 }
 
+// A recording that ends is appended to, and then its first bytes name what was appended. Whoever was told the length
+// before gets the first bytes of then.
+TEST(HttpFile, IsSentAsItWasWhenItsLengthWasAsked) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "a.mp4";
+  std::ofstream(path) << "before, and more";
+  HttpAnswer answer;
+  answer.file = in_own_folder(path);
+  const FileAnswer file = open_file(answer, {}, false);
+  {
+    std::ofstream more(path, std::ios::app);
+    more << " that was appended";
+    std::fstream(path) << "behind";
+  }
+  EXPECT_EQ(file.range.size, 16U);
+  const auto part = [&](std::uint64_t from, std::size_t most) {
+    const std::vector<char> bytes = read_part(file, from, most);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  EXPECT_EQ(part(0, 16), "before, and more");
+  EXPECT_EQ(part(3, 4), "ore,");
+  EXPECT_EQ(part(12, 4), "more");
+}
+
 TEST(HttpEtag, IsCompared) {
   EXPECT_TRUE(matches_etag("\"a\", W/\"b\"", "\"b\""));
   EXPECT_TRUE(matches_etag("*", "\"b\""));
@@ -115,5 +144,5 @@ TEST(HttpFileType, IsByTheEnding) {
   EXPECT_EQ(type_of_file("a.html"), "application/octet-stream");  // what comes from outside is never a page
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -14,7 +14,7 @@
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -469,5 +469,5 @@ TEST_F(HttpsTest, IsSpokenWithCurl) {
   EXPECT_THAT(plain.text(), testing::Not(HasSubstr("HTTP/1.1 200")));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

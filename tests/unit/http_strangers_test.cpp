@@ -9,7 +9,7 @@
 #include "tests/unit/http_server_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -349,5 +349,5 @@ TEST_F(HttpStrangersTest, WrongPasswordsBehindAProxyHoldUpOnlyTheirSender) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", "X-Forwarded-For: 10.0.0.8\r\n" + anna).status, 200);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -24,7 +24,7 @@
 #include "tests/paths.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -321,5 +321,5 @@ TEST(TrackedFiles, CheckSeesPathsInTextOnly) {
   EXPECT_THAT(machine_paths_in(bad + '\0'), IsEmpty());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

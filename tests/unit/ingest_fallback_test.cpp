@@ -17,7 +17,7 @@
 #include "tests/unit/whole_ingest.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -346,5 +346,5 @@ TEST(ReplayWindow, IsBounded) {
   EXPECT_EQ(kept(window), 3U) << "as many groups as 64 MiB hold";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -24,7 +24,7 @@
 #include "tests/unit/whole_ingest.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -523,5 +523,5 @@ TEST_F(IngestReconnect, EndsAtOnceWhileItWaits) {
   EXPECT_EQ(failure_, "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -18,7 +18,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int width = 64;
 constexpr int height = 48;
@@ -318,5 +318,5 @@ TEST_F(JoinElsewhere, WaitsForANodeThatIsAwayNoLongerThanFramesWaitForIt) {
   EXPECT_TRUE(becomes("mmj"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
@@ -173,5 +173,5 @@ TEST(KeyFrameShift, SpreadsCamerasOverTheGop) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -18,7 +18,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -228,5 +228,5 @@ TEST(Card, NeedsNoFont) {
   EXPECT_EQ(light_part(picture, 0, 90), 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@ extern "C" {
 #include "core/libav_options.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::Field;
@@ -76,5 +76,5 @@ TEST(LibavOptions, AreThoseThatWereSet) {
   EXPECT_THAT(LibavOptions::parse("a='x:y':b=\\=").entries(), ElementsAre(Pair("a", "x:y"), Pair("b", "=")));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 
@@ -18,5 +18,5 @@ TEST(LineLimit, OneInEachIntervalAndTheRestAreCounted) {
   EXPECT_EQ(limit.pass(begin + seconds(300)), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

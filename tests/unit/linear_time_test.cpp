@@ -62,7 +62,7 @@ extern "C" {
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 
@@ -627,5 +627,5 @@ INSTANTIATE_TEST_SUITE_P(
         etcd_lines("lines", "a\n"), etcd_lines("a line without end", "a")),
     name_of);
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

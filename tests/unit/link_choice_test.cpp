@@ -5,7 +5,7 @@
 #include "app/placement/link_choice.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Transports = std::vector<LinkTransport>;
 constexpr auto zeromq = LinkTransport::zeromq;
@@ -49,5 +49,5 @@ TEST(LinkTransport, IsNoneWhereTheyHaveNoneInCommon) {
   EXPECT_EQ(names_of(both), "ucx, zeromq");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -15,7 +15,7 @@
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST(UcxDevices, AreThoseThatUcxHasFound) {
 }
 #endif
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "core/metadata_types.h"
 
 namespace campipe::link {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -203,5 +203,5 @@ TEST(LinkMessage, OfAnUnknownKindIsNotTaken) {
   for (unsigned kind = 6; kind < 256; ++kind) EXPECT_FALSE(decode(Bytes(40, static_cast<std::uint8_t>(kind))));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::link

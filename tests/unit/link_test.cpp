@@ -15,7 +15,7 @@
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 struct Form {
   const char* name;
@@ -281,5 +281,5 @@ TEST(LinkAlone, WhatARestartedEndSaysBeforeItsFirstRingCanBe) {
   EXPECT_EQ(std::get<link::Credit>(*beat).settled, 5U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -17,7 +17,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::Ge;
@@ -318,5 +318,5 @@ TEST_F(LiveAudio, IsLostWithThePicturesAndGoesOnWithThem) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

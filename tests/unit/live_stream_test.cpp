@@ -19,7 +19,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::Clip;
@@ -469,5 +469,5 @@ TEST(LiveStream, StandsViewersThatComeAndGo) {
   EXPECT_FALSE(watched);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

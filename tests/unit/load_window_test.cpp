@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 using testing::SizeIs;
@@ -130,5 +130,5 @@ TEST_F(LoadWindowTest, BeginsAnewWhenAsked) {
   EXPECT_TRUE(window_.look_at(load_, now_));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -109,5 +109,5 @@ TEST(LoginChallenge, AnAnswerIsOneLine) {
   EXPECT_THAT(answer_to(challenge), Not(HasSubstr("\n")));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

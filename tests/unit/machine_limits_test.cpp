@@ -11,7 +11,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::Optional;
 
@@ -134,5 +134,5 @@ TEST(MachineLimits, CountForWorkersAndEncoders) {
   EXPECT_EQ(plan(rig, machine).workers.size(), 1U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include <random>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr auto arrival = CaptureClock::arrival;
 constexpr auto camera = CaptureClock::camera;
@@ -101,5 +101,5 @@ TEST(MediaClock, GoesOnWhereTheOneBeforeWas) {
   EXPECT_EQ(by_camera.offset(), utc + step / 200);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

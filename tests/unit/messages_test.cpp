@@ -28,7 +28,7 @@
 #include "tests/unit/some_cluster.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -178,5 +178,5 @@ TEST(Dispatch, RefusesWhatIsNotOfItsList) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

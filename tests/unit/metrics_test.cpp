@@ -22,7 +22,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::Contains;
@@ -311,5 +311,5 @@ TEST_F(MetricsTest, PrometheusScrapesIt) {
   EXPECT_THAT(found, HasSubstr("\"498\""));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -7,7 +7,7 @@
 #include <array>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -130,5 +130,5 @@ TEST(ListLayout, ReportsAllMistakesOfACellAtOnce) {
                           "camera 'a' has a cell already; remove one"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

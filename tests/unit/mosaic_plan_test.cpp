@@ -10,7 +10,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -122,5 +122,5 @@ TEST(MosaicGraph, HasAnEdgeFromEachCameraToItsNode) {
     EXPECT_EQ(node.value("cells", 0), node.at("id") == "node wall" ? 2 : 0) << node;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -16,7 +16,7 @@
 #include "stages/filters/chain.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 struct Period {
   double begin, end;  // seconds
@@ -259,5 +259,5 @@ TEST(MotionFootage, BottlesThatComeAndGo) {
   EXPECT_GE(marks.recall(), 0.95);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "ipc/motion_block.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::size_t megabyte = std::size_t{1} << 20;
@@ -100,5 +100,5 @@ TEST(MotionMeters, ShowTheMostOfTheLastTwoSeconds) {
   EXPECT_EQ(block.score, 0.001F) << "a clip begins again";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

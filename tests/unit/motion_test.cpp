@@ -12,7 +12,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int width = 320, height = 240;
 constexpr int side = motion_cell_side(height);
@@ -309,5 +309,5 @@ TEST(FilterChainMotion, CopiesNoPicture) {
   EXPECT_EQ(out.owner, owner);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

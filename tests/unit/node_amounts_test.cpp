@@ -9,7 +9,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::AllOf;
 using testing::Contains;
@@ -132,5 +132,5 @@ TEST(MosaicUnits, AreMosaicsWithWhatTheyShow) {
   EXPECT_THAT(mosaic_units(cameras), IsEmpty()) << "each goes where it is best off";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "tests/unit/node_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -136,5 +136,5 @@ TEST(NodeClock, SaysNothingByWhatIsNoTime) {
   EXPECT_FALSE(time_in({.problem = "node 'west' does not answer"}));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

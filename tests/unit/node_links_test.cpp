@@ -16,7 +16,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 messages::OfferedLinks some_links() {
   messages::OfferedLinks links;
@@ -104,5 +104,5 @@ TEST(LinkKey, IsReadFromItsTextAndNothingElse) {
     EXPECT_FALSE(link_key_from(text)) << text;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

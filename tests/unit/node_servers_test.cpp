@@ -6,7 +6,7 @@
 #include "tests/unit/node_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -49,10 +49,15 @@ TEST_F(DoorTest, LetsInNobodyWithoutACertificateOfItsAuthority) {
 }
 
 TEST_F(DoorTest, LetsInNobodyWhoseCertificateIsThatOfNoNode) {
-  const std::string etcd = shows(authority_.make("etcd", "IP:10.9.9.9")) + "-H 'Campipe-User: ann'";
-  EXPECT_THAT(door_says(east_, etcd), HasSubstr(" 503")) << "it knows no node yet";
+  const std::string etcd = shows(authority_.make("etcd", "IP:127.0.0.1"));  // on the same machine as the node
+  EXPECT_THAT(door_says(east_, etcd + "-H 'Campipe-User: ann'"), HasSubstr(" 503")) << "it knows no node yet";
   east_.see({{"east", east_.address()}}, both);
-  EXPECT_THAT(door_says(east_, etcd), HasSubstr("the certificate is that of no node"));
+  for (const char* user : {"ann", "eve"}) {
+    EXPECT_THAT(door_says(east_, etcd + "-H 'Campipe-User: " + user + "'"),
+                HasSubstr("the certificate is that of no node of this cluster: its common name is 'etcd'"))
+        << "whether there is such a user is not said";
+  }
+  EXPECT_THAT(door_says(east_, etcd, "/nothing"), HasSubstr("the certificate is that of no node"));
   EXPECT_THAT(door_says(east_, shows(authority_.make("east", "IP:10.9.9.9")) + "-H 'Campipe-User: ann'"),
               HasSubstr(" 200"));
 }
@@ -274,11 +279,11 @@ TEST_F(RelayTest, OnlyTheNodeItselfIsBelieved) {
   EXPECT_EQ(plain.status, 502) << "it speaks no TLS";
   EXPECT_THAT(plain.body, HasSubstr("node 'west' cannot be reached"));
   const TestNode other("other", {node_user("ann", Permission::administer)}, {"gate"},
-                       authority_.make("other", "IP:10.9.9.9"));
+                       authority_.make("other", "IP:127.0.0.1"));
   east_.see({{"east", east_.address()}, {"west", other.address()}}, both);
   const Reply wrong = ask(east_.port(), "GET /api/v1/cameras/gate", login_of("ann"));
   EXPECT_EQ(wrong.status, 502);
-  EXPECT_THAT(wrong.body, HasSubstr("neither the node's nor its address's"));
+  EXPECT_THAT(wrong.body, HasSubstr("the common name of its certificate is not the node's name"));
 }
 
 // What other nodes do that are none.
@@ -430,5 +435,5 @@ TEST_F(StrangePeer, GetsNoMoreThanItNeeds) {
   EXPECT_EQ(asked, "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/unit/tls_peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -114,5 +114,5 @@ TEST_F(NodeVideoTest, RtspSaysWhenTheNodeIsGone) {
   EXPECT_EQ(RtspWire(east_.rtsp_port()).ask("DESCRIBE", "/gate", login_of("ann")).status, 503);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -8,7 +8,7 @@
 #include "core/error.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using nlohmann::json;
 using testing::ElementsAre;
@@ -133,5 +133,5 @@ TEST(NodeIdentity, MayView) {
   EXPECT_FALSE(node.administers());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

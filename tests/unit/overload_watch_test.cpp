@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
@@ -69,5 +69,5 @@ TEST(OverloadWatch, NoticesASourceThatFallsBehind) {
   EXPECT_THAT(look(20, true), IsEmpty()) << "it had room in between";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -16,7 +16,7 @@
 #include "stages/sinks/stream_headers.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Parameters = std::unique_ptr<AVCodecParameters, void (*)(AVCodecParameters*)>;
 Parameters parameters_of(AVMediaType type, AVCodecID codec) {
@@ -380,5 +380,5 @@ TEST(PacketCopies, WhatCannotBeShownIsLeftOutAndCounted) {
   EXPECT_EQ(left_out(), 4U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -18,7 +18,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int packet_bytes = 1000;
 
@@ -210,5 +210,5 @@ TEST_F(ImpatientFeed, WaitsForNobodyWhoTakesNothing) {
   EXPECT_FALSE(push(true));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -25,7 +25,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using test::after;
@@ -393,5 +393,5 @@ TEST_F(PacketIntakes, AGroupThatIsLargerThanTheRingCostsFramesOnlyWithADeath) {
   EXPECT_THAT(gaps, testing::Each(testing::ResultOf([](std::uint32_t number) { return number % 60; }, 0)));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -15,7 +15,7 @@ extern "C" {
 }
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -342,5 +342,5 @@ TEST_F(PacketRecords, HeadersThatAreTooLongAreTheSourcesError) {
   EXPECT_THROW(written(), Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -18,7 +18,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Next = PacketRingReader::Next;
 
@@ -484,5 +484,5 @@ TEST(PacketRingMemory, RefusesWhatIsNotAPacketRing) {
   EXPECT_THROW(PacketRingMemory::open(duplicate(ring->pixel_fd())), Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -62,5 +62,5 @@ TEST(Page, NothingIsInlineAndNothingComesFromElsewhere) {
     EXPECT_EQ(page->bytes.find(forbidden), std::string_view::npos) << forbidden;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

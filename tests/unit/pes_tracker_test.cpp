@@ -7,7 +7,7 @@
 #include "tests/unit/transport_stream.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using testing::ElementsAre;
@@ -127,5 +127,5 @@ TEST_F(PesPackets, AreNotKeptWithoutEnd) {
   EXPECT_LE(tracker_.seen().size(), 16U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

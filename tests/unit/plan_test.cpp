@@ -14,7 +14,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -136,6 +136,30 @@ TEST(GpuPlan, MemoryIsTheKindThatIsReadFastest) {
   EXPECT_EQ(best(), MemoryKind::cuda_vmm);
 }
 
+// As on a Jetson, where nothing is shared by legacy IPC, and not everywhere by VMM.
+TEST(GpuPlan, MemoryOfAnIntegratedGpuIsVmmOrTheHosts) {
+  Machine machine = gpu_machine(1);
+  Gpu& gpu = machine.devices.gpus[0];
+  EXPECT_EQ(excluded_sharing(gpu, MemoryKind::cuda_legacy), "");
+  gpu.integrated = true;
+  EXPECT_EQ(excluded_sharing(gpu, MemoryKind::cuda_vmm), "");
+  EXPECT_EQ(excluded_sharing(gpu, MemoryKind::host), "");
+  const std::string excluded = excluded_sharing(gpu, MemoryKind::cuda_legacy);
+  EXPECT_THAT(excluded, HasSubstr("an integrated GPU shares no memory by legacy IPC"));
+  GpuPair& pair = pair_of(machine, 0, 0);
+  pair.sharing[MemoryKind::cuda_legacy] = excluded;
+  pair.rates.erase(MemoryKind::cuda_legacy);
+  const auto best = [&] { return best_sharing(machine.devices, gpu.device, gpu.device); };
+  EXPECT_EQ(best(), MemoryKind::cuda_vmm);
+  pair.sharing[MemoryKind::cuda_vmm] = "not supported";
+  EXPECT_EQ(best(), MemoryKind::host);
+  EXPECT_THAT(describe_devices(machine.devices), HasSubstr("  integrated: its memory is this machine's\n"));
+  EXPECT_TRUE(devices_from_json(to_json(machine.devices)).gpus[0].integrated);
+  nlohmann::json older = to_json(machine.devices);
+  older["gpus"][0].erase("integrated");
+  EXPECT_FALSE(devices_from_json(older).gpus[0].integrated);
+}
+
 TEST(GpuPlan, MemoryIsTheFirstKindThatWorksBetweenTheTwo) {
   Machine machine = gpu_machine(2);
   RigConfig rig = rig_of(1);
@@ -151,6 +175,8 @@ TEST(GpuPlan, MemoryIsTheFirstKindThatWorksBetweenTheTwo) {
       ElementsAre("rings from GPU 0 to GPU 1 are host (host works, 55 GB/s; cuda_vmm does not: no; cuda_legacy does "
                   "not: no peer access; cuda_fabric does not: not permitted)"));
   rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
+  EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::host) << "what works";
+  pair_of(machine, 0, 1).sharing[MemoryKind::cuda_fabric] = "";
   rig.cameras[0].ready_signal = ReadySignal::timeline;
   EXPECT_EQ(plan(rig, machine).cameras[0].placement.memory, MemoryKind::cuda_fabric);
   EXPECT_EQ(plan(rig, machine).cameras[0].placement.ready, ReadySignal::timeline);
@@ -241,24 +267,38 @@ LoadedConfig loaded(const RigConfig& rig) {
   return config;
 }
 
-std::vector<std::string> mistakes(const RigConfig& rig, const Machine& machine) {
+std::vector<std::string> formatted(const std::vector<ConfigError>& errors) {
   std::vector<std::string> lines;
-  for (const ConfigError& error : check_gpus(loaded(rig), machine)) lines.push_back(format(error, "rig.yaml"));
+  for (const ConfigError& error : errors) lines.push_back(format(error, "rig.yaml"));
   return lines;
+}
+
+std::vector<std::string> mistakes(const RigConfig& rig, const Machine& machine) {
+  return formatted(check_gpus(loaded(rig), machine).mistakes);
+}
+
+// Of a rig without mistakes.
+std::vector<std::string> conditions(const RigConfig& rig, const Machine& machine) {
+  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
+  return formatted(check_gpus(loaded(rig), machine).conditions);
 }
 
 TEST(CheckGpus, TellsWhichThereAre) {
   RigConfig rig = rig_of(2);
-  EXPECT_THAT(mistakes(rig, gpu_machine(2)), IsEmpty());
-  EXPECT_THAT(mistakes(rig, cpu_machine({0})), IsEmpty());
+  EXPECT_THAT(conditions(rig, gpu_machine(2)), IsEmpty());
+  EXPECT_THAT(conditions(rig, cpu_machine({0})), IsEmpty());
   rig.cameras[1].gpu = "2";
-  EXPECT_THAT(mistakes(rig, gpu_machine(2)),
-              ElementsAre("rig.yaml:11:5: cameras.cam1: expected one of this machine's GPUs: 0 (Test GPU, " +
+  EXPECT_THAT(conditions(rig, gpu_machine(2)),
+              ElementsAre("rig.yaml:11:5: cameras.cam1: this machine's GPUs are 0 (Test GPU, " +
                           to_string(gpu_number(0)) + "), 1 (Test GPU, " + to_string(gpu_number(1)) + "), got 'it'"));
   Machine machine = cpu_machine({0});
   machine.devices.problem = "no NVIDIA driver";
-  EXPECT_THAT(mistakes(rig, machine),
+  EXPECT_THAT(conditions(rig, machine),
               ElementsAre("rig.yaml:11:5: cameras.cam1: there is no GPU here (no NVIDIA driver), got 'it'"));
+  machine = gpu_machine(3);
+  machine.devices.gpus[2].problem = "out of memory";
+  EXPECT_THAT(conditions(rig, machine),
+              ElementsAre("rig.yaml:11:5: cameras.cam1: it cannot be used now: out of memory, got 'it'"));
 }
 
 TEST(CheckGpus, TellsOfPlacesOnOtherNodesWhereThereIsNoCluster) {
@@ -276,9 +316,10 @@ TEST(CheckGpus, TellsOfPlacesOnOtherNodesWhereThereIsNoCluster) {
 TEST(CheckGpus, TellsWhyAForcedMemoryDoesNotWork) {
   RigConfig rig = rig_of(1);
   rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
-  EXPECT_THAT(mistakes(rig, gpu_machine(1)),
+  EXPECT_THAT(conditions(rig, gpu_machine(1)),
               ElementsAre("rig.yaml:10:5: cameras.cam0: cuda_fabric does not work from GPU 0 to GPU 0: not permitted"));
-  EXPECT_THAT(mistakes(rig, cpu_machine({0})), IsEmpty()) << "no GPU fills a ring";
+  EXPECT_EQ(plan(rig, gpu_machine(1)).cameras[0].placement.memory, MemoryKind::cuda_vmm) << "what works";
+  EXPECT_THAT(conditions(rig, cpu_machine({0})), IsEmpty()) << "no GPU fills a ring";
 }
 
 TEST(CheckGpus, TellsWhyAGpusEncoderDoesNotWork) {
@@ -286,15 +327,32 @@ TEST(CheckGpus, TellsWhyAGpusEncoderDoesNotWork) {
   rig.cameras[0].encode.encoder = "h264_nvenc";
   EXPECT_TRUE(names_gpus(loaded(rig)));
   Machine machine = gpu_machine(1);
-  EXPECT_THAT(mistakes(rig, machine), ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc does not work on GPU 0: No "
-                                                  "capable devices found"));
+  EXPECT_THAT(conditions(rig, machine),
+              ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc does not work on GPU 0: No "
+                          "capable devices found"));
   machine.devices.gpus[0].encoders[0].problem.clear();
-  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
+  EXPECT_THAT(conditions(rig, machine), IsEmpty());
   machine = cpu_machine({0});
   machine.devices.problem = "built without CUDA";
-  EXPECT_THAT(mistakes(rig, machine),
-              ElementsAre("rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera "
-                          "is on the CPU (GPUs: built without CUDA)"));
+  const std::string needs_one = "rig.yaml:10:5: cameras.cam0: h264_nvenc needs a GPU, and this camera is on the CPU";
+  EXPECT_THAT(conditions(rig, machine), ElementsAre(needs_one + " (GPUs: built without CUDA)"));
+  // The file says so, whatever the machine has.
+  rig.cameras[0].gpu = "cpu";
+  EXPECT_THAT(mistakes(rig, machine), ElementsAre(needs_one + " (GPUs: built without CUDA)"));
+  EXPECT_THAT(mistakes(rig, gpu_machine(2)), ElementsAre(needs_one));
+}
+
+// While a rig runs, other changes are checked beside its cameras.
+TEST(CheckGpus, WhatAGpuThatIsGoneLacksIsNoMistake) {
+  RigConfig rig = rig_of(1);
+  rig.cameras[0].gpu = "0";
+  rig.cameras[0].encode.encoder = "h264_nvenc";
+  rig.cameras[0].ipc_memory = MemoryKind::cuda_fabric;
+  Machine machine = gpu_machine(1);
+  machine.devices.gpus[0].gone = "it hangs";
+  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
+  rig.cameras[0].gpu = "auto";
+  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
 }
 
 TEST(CheckGpus, ChecksTheEncodersOfOutputsToo) {
@@ -302,11 +360,11 @@ TEST(CheckGpus, ChecksTheEncodersOfOutputsToo) {
   rig.cameras[1].outputs.resize(2);
   rig.cameras[1].outputs[1].encode.encoder = "h264_nvenc";
   EXPECT_TRUE(names_gpus(loaded(rig)));
-  EXPECT_THAT(mistakes(rig, cpu_machine({0})),
+  EXPECT_THAT(conditions(rig, cpu_machine({0})),
               ElementsAre("rig.yaml:11:5: cameras.cam1: h264_nvenc needs a GPU, and this camera is on the CPU"));
   Machine machine = gpu_machine(2);
   for (Gpu& gpu : machine.devices.gpus) gpu.encoders[0].problem.clear();
-  EXPECT_THAT(mistakes(rig, machine), IsEmpty());
+  EXPECT_THAT(conditions(rig, machine), IsEmpty());
 }
 
 TEST(CheckGpus, AsksForTheMachinesGpusOnlyWhereTheyMatter) {
@@ -399,5 +457,5 @@ TEST(ChildEnvironment, ReplacesWhatItIsGivenAndKeepsTheRest) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -138,5 +138,5 @@ TEST(LimitProblems, AreSeenInTheDescription) {
       "MiB");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -18,7 +18,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -136,5 +136,5 @@ TEST(LiveTimes, AreNoBox) {
   EXPECT_EQ(get_big_endian(&bytes[producer_media_time_at], 8), 0x74666474U - 90);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -42,8 +42,9 @@ inline std::vector<ProducerTime> producer_times(const Bytes& bytes) {
       found.push_back({seconds * 1'000'000'000 + std::llround(fraction),
                        static_cast<double>(get_big_endian(&bytes[at + 24], 8)) / 90'000});
     }
-    if (size < 8) break;
-    at += size;
+    const bool has_ended = name == "mdat" && size == 1;  // a recording: what it was before is in this box
+    if (!has_ended && size < 8) break;
+    at += has_ended ? 16 : size;
   }
   return found;
 }

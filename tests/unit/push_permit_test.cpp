@@ -9,7 +9,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::Camera;
@@ -80,5 +80,5 @@ TEST_F(PushPermits, CutOffWhatWaitsForTheTarget) {
   EXPECT_TRUE(eventually([&] { return open == 0; }));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -111,5 +111,5 @@ TEST_F(PushQueues, SkipToAKeyFrameForANewReceiver) {
   EXPECT_EQ(add_all(queue, "dK"), 1U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

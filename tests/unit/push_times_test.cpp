@@ -10,7 +10,7 @@
 #include "tests/unit/push_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 // What each of the first packets says of when a frame was taken, us. Of H.264 libavformat's parser attaches to each
 // packet what the next one says. Those from before the first report say nothing.
@@ -67,5 +67,5 @@ TEST_P(PushTimes, AreCaptureTimes) {
 
 INSTANTIATE_TEST_SUITE_P(Delays, PushTimes, testing::Values(0, 1500 * ms));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -36,7 +36,7 @@ extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo
 }
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::Camera;
@@ -366,5 +366,5 @@ TEST(PushTargets, AreChecked) {
   EXPECT_EQ(check_push({"rtmp://live:1935/app/key@1"}), std::nullopt);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -176,5 +176,5 @@ TEST_F(RankPlanTest, EventsOfEachRankHaveAFile) {
   EXPECT_EQ(with_rank("folder.d/report", 2), "folder.d/report.rank2");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 bool is_mapped(std::span<const std::uint8_t> memory) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -155,5 +155,5 @@ TEST(ReceivingEnd, CutsOffWhoSendsAFrameBehindAShapeWithoutCredit) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

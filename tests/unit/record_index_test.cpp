@@ -16,7 +16,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t second = 1'000'000'000;
 
@@ -373,5 +373,5 @@ TEST(RecordIndex, FilesOfATimeThatCannotBeAreAsOldAsIsKnown) {
   EXPECT_EQ(utc_text(files[2].written), an_hour_ago);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -24,7 +24,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using test::Contents;
@@ -458,5 +458,5 @@ TEST(CanRecordTo, KnowsTheEndings) {
   EXPECT_FALSE(can_record_to(""));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -180,7 +180,7 @@ TEST_F(AudioRecording, GoesOnAfterTheDeathsOfMasterAndPublisher) {
   again.add(second_ring);
   Recording::Events events;
   for (auto* event : {&events.on_file, &events.on_failed, &events.on_paused}) *event = [](const std::string&) {};
-  Recording successor(config_, state(), again, events);
+  Recording successor(config_, state(), again, events, house_);
   for (std::size_t i = safe; i < sent.video.packets.size(); ++i) {
     successor.take(sent.video.packets[i].view(), i + 1, sent.video.parameters);
   }
@@ -290,5 +290,5 @@ TEST_P(CopiedStreams, AreRecordedAsTheyCame) {
   EXPECT_EQ(std::stoul(frames), packets.size());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

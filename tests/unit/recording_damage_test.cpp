@@ -6,7 +6,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::SizeIs;
 
@@ -46,5 +46,5 @@ TEST_F(DamagedPackets, AloneLeaveNoFile) {
   EXPECT_EQ(lines_of(index()).back().at("reason"), "empty");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

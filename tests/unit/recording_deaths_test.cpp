@@ -11,7 +11,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -50,6 +50,49 @@ class RecordingDeaths : public RecordingTest {
 
   Clip clip_ = encode(Latency::low, steady(100));  // 4 s, a key frame every ten
 };
+
+// Whatever the camera's key frames are, no more than two seconds of frames are in no file.
+TEST_F(RecordingDeaths, AFileHasAllButTheLastSecondsWhereKeyFramesAreFarApart) {
+  Clip smart = clip_;
+  for (std::size_t i = 0; i < smart.packets.size(); ++i) smart.packets[i].key = i == 0 || i == 70;
+  begin();
+  take(smart, 0, 60);
+  EXPECT_EQ(load_record_progress(state())->position.packets, 50U);
+  take(smart, 60, 75);
+  EXPECT_EQ(load_record_progress(state())->position.packets, 70U) << "a key frame begins a fragment";
+  die();
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(70));
+  begin();
+  for (std::size_t i = 70; i < 100; ++i) {  // from the ring, again
+    number_ = i;
+    take(smart.packets[i], smart.parameters);
+  }
+  finish();
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(100));
+  EXPECT_THAT(read_back(files_[0]).shown, SizeIs(100));
+}
+
+// As after a power failure: nobody knows of the file but the index, which is read when the next rig runs there.
+TEST_F(RecordingDeaths, AFileThatARigLeftOpenGetsItsIndex) {
+  begin();
+  take(clip_, 0, 50);
+  recording_->commit();
+  die();
+  const auto committed = fs::file_size(files_[0]);
+  state().current = 0;
+  origin_ += 10 * second;
+  begin();
+  take(clip_, 50);
+  finish();
+  const auto lines = lines_of(index());
+  const auto end =
+      std::ranges::find_if(lines, [](const auto& line) { return line.value("reason", "") == "interrupted"; });
+  ASSERT_NE(end, lines.end());
+  EXPECT_GT(fs::file_size(files_[0]), committed);
+  EXPECT_EQ(end->at("bytes"), fs::file_size(files_[0]));
+  EXPECT_NEAR(duration_of(files_[0]), 2, 0.001);
+  EXPECT_THAT(packets_of(files_[0]), SizeIs(50));
+}
 
 // Between the store that says so, and the file's header and the index.
 TEST_F(RecordingDeaths, AFileThatIsOverIsEndedByTheSuccessor) {
@@ -222,7 +265,7 @@ TEST_F(RecordingDeaths, AFileIsClosedWhilePacketsStillCome) {
   events.on_record_failed = events.on_record_paused = [](const std::string& reason) { ADD_FAILURE() << reason; };
   events.on_file = [&](const std::string& path) { files_.push_back(path), begun = true; };
   events.on_done = [&] { done.set_value(); };
-  CameraPublisher publisher(OutputId(0), config_, page_, events, nullptr, true, run_);
+  CameraPublisher publisher(OutputId(0), config_, page_, events, house_, nullptr, true, run_);
   const auto ring = PacketRingMemory::create(1 << 20, 1, 0);
   std::jthread camera([&](const std::stop_token& stopping) {
     PacketRingWriter writer(ring);
@@ -243,5 +286,5 @@ TEST_F(RecordingDeaths, AFileIsClosedWhilePacketsStillCome) {
   EXPECT_EQ(lines_of(index()).back().at("reason"), "stopped");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

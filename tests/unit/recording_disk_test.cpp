@@ -2,18 +2,20 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 
+#include "app/publisher/recording/record_index.h"
 #include "app/publisher/recording/record_lock.h"
 #include "core/clock.h"
 #include "tests/unit/read_back.h"
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -88,6 +90,75 @@ TEST_F(DiskFaults, AFullDiskPausesTheRecordingAndHarmsNothing) {
   EXPECT_THAT(reasons, ElementsAre("error", "stopped")) << "lines that did not fit are written later";
 }
 
+// Whoever recorded the oldest ones: here a camera that does not record now.
+TEST_F(DiskFaults, OldFilesMakeRoomForWhatDoesNotFit) {
+  if (!mount("size=1m")) GTEST_SKIP() << "only root can make a small disk";
+  ResolvedOutput old = config_;
+  old.name = old.camera = "old";
+  old.record->max_size = std::int64_t{1} << 40U;
+  std::vector<fs::path> old_files;
+  {
+    RecordIndex index(disk() / "old" / "old.index.jsonl");
+    for (int i = 0; i < 5; ++i) {
+      old_files.push_back(disk() / "old" / (std::to_string(i) + ".mp4"));
+      index.begin({old_files.back(), utc_now_ns(), false});
+      std::ofstream(old_files.back()) << std::string(100'000, 'x');
+      index.end({utc_now_ns(), second, 100'000, 25, "segment"});
+    }
+  }
+  house_->keep(old);
+  begin();
+  take_until(clip_, [&] { return number_ >= 30; });
+  std::ofstream(disk() / "ballast") << std::string(2'000'000, 'x');  // as much as fits
+  take_until(clip_, [&] { return !fs::exists(old_files[2]); });
+  EXPECT_TRUE(fs::exists(old_files[4]));
+  finish();
+  EXPECT_THAT(paused_, IsEmpty());
+  EXPECT_EQ(unrecorded(), 0U);
+  ASSERT_THAT(files_, SizeIs(1)) << "it goes into the same file";
+  EXPECT_EQ(packets_in_files(), number_);
+  EXPECT_EQ(read_back(files_[0]).warnings, 0);
+}
+
+TEST_F(DiskFaults, OldFilesMakeRoomForOneMore) {
+  if (!mount("size=8m,nr_inodes=20")) GTEST_SKIP() << "only root can make a small disk";
+  config_.record->segment_duration = std::chrono::seconds(2);
+  config_.record->max_size = std::int64_t{1} << 40U;
+  begin();
+  take_until(clip_, [&] { return files_.size() == 40; });
+  finish();
+  EXPECT_THAT(paused_, IsEmpty());
+  EXPECT_EQ(unrecorded(), 0U);
+  EXPECT_FALSE(fs::exists(files_[0]));
+  EXPECT_TRUE(fs::exists(files_[30]));
+}
+
+TEST_F(DiskFaults, ADiskWithoutInodesIsNamed) {
+  if (!mount("size=8m,nr_inodes=6")) GTEST_SKIP() << "only root can make a small disk";
+  config_.record->segment_duration = std::chrono::seconds(2);
+  begin();
+  take_until(clip_, [&] { return !paused_.empty(); });
+  EXPECT_THAT(paused_, ElementsAre(HasSubstr("no inodes left")));
+}
+
+TEST_F(DiskFaults, AFileThatMayNotGrowIsFollowedByAnother) {
+  const rlimit old = [] {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    return limit;
+  }();
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{200'000, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  begin();
+  take_until(clip_, [&] { return files_.size() == 3; });
+  finish();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_THAT(paused_, testing::Each(HasSubstr("File too large")));
+  EXPECT_THAT(resumed_, testing::Each(testing::Lt(100U))) << "a group of pictures or two";
+  EXPECT_EQ(packets_in_files() + unrecorded(), number_);
+}
+
 TEST_F(DiskFaults, RetentionMakesRoom) {
   if (!mount("size=1m")) GTEST_SKIP() << "only root can make a small disk";
   config_.record->segment_duration = std::chrono::seconds(2);
@@ -98,6 +169,27 @@ TEST_F(DiskFaults, RetentionMakesRoom) {
   EXPECT_THAT(paused_, IsEmpty());
   EXPECT_FALSE(fs::exists(files_[0]));
   EXPECT_TRUE(fs::exists(files_[59]));
+}
+
+// A housekeeper for each disk.
+TEST_F(DiskFaults, ADiskThatDoesNotAnswerHoldsUpNoOtherOne) {
+  ASSERT_TRUE(armed);
+  if (!mount("size=8m")) GTEST_SKIP() << "only root can make a small disk";
+  ResolvedOutput slow = config_;
+  slow.name = slow.camera = "slow";
+  slow.record->path = folder() / "{camera}" / "%H-%M-%S.mp4";
+  slow.record->max_size = 1;
+  fs::create_directories(folder() / "slow");
+  std::ofstream(folder() / "slow" / "slow.index.jsonl").close();
+  house_->keep(slow);
+  config_.record->max_size = 1;
+  for (unsigned i = 1; i <= 3; ++i) {
+    begin();
+    take(clip_);
+    finish();
+    ASSERT_THAT(files_, SizeIs(i));
+    EXPECT_FALSE(fs::exists(files_.back()));
+  }
 }
 
 TEST_F(DiskFaults, AReadOnlyDiskIsWaitedFor) {
@@ -181,9 +273,6 @@ TEST_F(DiskFaults, AnEndIsInTheIndexBeforeTheStateHasTheNextOne) {
 
 class TwoRigs : public RecordingTest {
  protected:
-  void wait_for_disk() const {
-    while (!recording_->at_rest()) std::this_thread::yield();
-  }
   [[nodiscard]] fs::path lock() const { return index().parent_path() / ".dock.index.lock"; }
 
   Clip clip_ = encode(Latency::low, steady(50));
@@ -194,7 +283,8 @@ TEST_F(TwoRigs, TheSecondOnePausesUntilTheFirstHasEnded) {
   begin();
   take(clip_, 0, 20);
   recording_->commit();
-  wait_for_disk();
+  rest();
+  while (lines_of(index()).size() < 2) std::this_thread::yield();  // of the file, and of the limits
   const auto lines = lines_of(index());
   auto first = std::move(recording_);
   const RigPage first_page = std::move(page_);
@@ -287,5 +377,5 @@ TEST_F(DiskFaults, MotionsAreToldOfEvenWhereTheyCannotBeRecorded) {
   EXPECT_GT(unrecorded(), 0U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

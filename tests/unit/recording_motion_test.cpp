@@ -5,7 +5,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::IsEmpty;
@@ -121,5 +121,5 @@ TEST_F(MotionRecording, WithoutMotionNothingIsKept) {
   EXPECT_FALSE(fs::exists(index()));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

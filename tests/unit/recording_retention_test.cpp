@@ -6,7 +6,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -52,6 +52,46 @@ TEST_F(Retention, DeletesTheOldestOnceThereIsTooMuch) {
   }
   EXPECT_THAT(deleted, testing::Each("size"));
   EXPECT_THAT(deleted, SizeIs(3));
+}
+
+// As after a power cut. What lies there besides, and only has such a name or such a beginning, is somebody else's.
+TEST_F(Retention, FindsFilesThatTheIndexHasLost) {
+  for (const char* ending : {"mp4", "mkv"}) {
+    files_.clear();
+    page_ = RigPage::create(1);
+    config_.record->path = folder() / ending / "{camera}" / "%Y" / ("%H-%M-%S." + std::string(ending));
+    config_.record->max_size.reset();
+    for (int i = 0; i < 4; ++i) record_another(i);
+    ASSERT_THAT(files_, SizeIs(4));
+    const auto lines = lines_of(index());
+    std::ofstream out(index());
+    for (std::size_t i = 2; i < 4; ++i) out << lines[i] << '\n';  // those of the second file
+    out << std::string(100, '\0');
+    out.close();
+    const fs::path year = fs::path(files_[0]).parent_path();
+    std::ofstream(year / ("00-00-00." + std::string(ending))) << std::string(1'000'000, 'x');
+    fs::copy_file(files_[0], year / ("00-00-01." + std::string(ending)));
+    fs::copy_file(files_[0], year.parent_path() / fs::path(files_[0]).filename());
+    page_ = RigPage::create(1);  // else the last one is known from there
+    begin();
+    finish();
+    std::vector<std::string> found;
+    std::ifstream in(index());
+    for (std::string text; std::getline(in, text);) {
+      const auto line = nlohmann::json::parse(text, nullptr, false);
+      if (!line.is_object() || line.value("reason", "") != "found") continue;
+      found.push_back(index().parent_path() / line.at("file"));
+      EXPECT_EQ(line.at("bytes"), fs::file_size(found.back()));
+    }
+    EXPECT_THAT(found, testing::UnorderedElementsAre(files_[0], files_[2], files_[3])) << ending;
+    config_.record->max_size = static_cast<std::int64_t>(fs::file_size(files_[2]) + fs::file_size(files_[3]) + 1000);
+    record_another(4);
+    ASSERT_THAT(files_, SizeIs(5));
+    EXPECT_THAT(names_in(year), testing::UnorderedElementsAre(
+                                    "00-00-00." + std::string(ending), "00-00-01." + std::string(ending),
+                                    fs::path(files_[3]).filename().string(), fs::path(files_[4]).filename().string()))
+        << "the oldest go first";
+  }
 }
 
 TEST_F(Retention, DeletesWhatIsTooOldAndNotTheOpenFile) {
@@ -110,7 +150,7 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
   std::vector<std::string> events;
   for (std::string text; std::getline(in, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, false);
-    if (line.is_object() && line.at("file") == fs::path(files_[0]).filename().string())
+    if (line.is_object() && line.value("file", "") == fs::path(files_[0]).filename().string())
       events.push_back(line.at("event"));
   }
   EXPECT_THAT(events, ElementsAre("begin", "end")) << "the cut line has spoiled no other";
@@ -119,10 +159,10 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
 TEST_F(Retention, MakesRoomOnTheDisk) {
   for (int i = 0; i < 3; ++i) record_another(i);
   config_.record->keep_free = std::int64_t{1} << 50U;  // no disk has so much
-  // A recording that ends does not wait for it: the next one's may be the first that is in time.
-  for (int i = 3; i < 40 && names_in(folder() / "dock").size() > 1; ++i) record_another(i);
-  EXPECT_THAT(names_in(folder() / "dock"), ElementsAre("dock.index.jsonl"));
-  EXPECT_EQ(lines_of(index()).back().at("reason"), "space");
+  record_another(3);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(fs::exists(files_[static_cast<std::size_t>(i)]));
+  const auto is_for_space = [](const auto& line) { return line.value("reason", "") == "space"; };
+  EXPECT_GE(std::ranges::count_if(lines_of(index()), is_for_space), 3);
 }
 
 // Five of 1000 bytes each, as the index has them.
@@ -134,9 +174,8 @@ class Limits : public testing::Test {
       files_.push_back({folder_.path() / name, utc_now_ns(), 1000});
     }
   }
-  [[nodiscard]] RetentionResult enforce(const RetentionLimits& limits, std::optional<std::int64_t> free) const {
-    return enforce_limits(limits, folder_.path(), files_, OpenFile(), utc_now_ns(),
-                          [free](const PathBelow&) { return free; });
+  [[nodiscard]] RetentionResult enforce(std::int64_t bytes, const OpenFile& open = OpenFile()) const {
+    return enforce_limits({{}, bytes, {}}, folder_.path(), files_, open, utc_now_ns());
   }
   [[nodiscard]] static std::vector<std::string> names_of(const RetentionResult& result) {
     std::vector<std::string> names;
@@ -148,43 +187,68 @@ class Limits : public testing::Test {
   std::vector<RecordedFile> files_;
 };
 
-// As where the file system gives room back later, or somebody still reads the file.
-TEST_F(Limits, AreMetByWhatIsDeletedWhetherOrNotTheDiskSaysSoAtOnce) {
-  EXPECT_THAT(names_of(enforce({{}, {}, 10'000}, 9'200)), ElementsAre("1.mp4 space"));
-  EXPECT_THAT(names_in(folder_.path()), SizeIs(4));
-}
-
-TEST_F(Limits, OfADiskThatCannotBeAskedDeleteNothing) {
-  EXPECT_THAT(names_of(enforce({{}, {}, 10'000}, std::nullopt)), IsEmpty());
-  EXPECT_THAT(names_of(enforce({{}, 4'500, 10'000}, std::nullopt)), ElementsAre("1.mp4 size"));
-}
-
 TEST_F(Limits, DoNotCountWhatSomebodyElseHasDeleted) {
   fs::remove(folder_.path() / "4.mp4");
   fs::remove(folder_.path() / "5.mp4");
-  EXPECT_THAT(names_of(enforce({{}, 3'000, {}}, {})), ElementsAre("4.mp4 missing", "5.mp4 missing"));
+  EXPECT_THAT(names_of(enforce(3'000)), ElementsAre("4.mp4 missing", "5.mp4 missing"));
 }
 
-// The new file is begun while old ones are deleted on another thread. `free` is asked when it is settled which ones.
-TEST_F(Limits, AFileThatReplacesOneWhileItIsToBeDeletedStays) {
-  OpenFile open;
-  const auto result = enforce_limits({{}, {}, 100'000}, folder_.path(), files_, open, utc_now_ns(),
-                                     [&](const PathBelow&) -> std::optional<std::int64_t> {
-                                       open.set(folder_.path() / "3.mp4");
-                                       std::ofstream(folder_.path() / "3.mp4") << "new";
-                                       return 0;
-                                     });
-  EXPECT_THAT(names_in(folder_.path()), ElementsAre("3.mp4"));
-  EXPECT_THAT(names_of(result), SizeIs(4));
+// What somebody else has put there stays, and the folder of the index.
+TEST_F(Limits, FoldersThatBecomeEmptyGoToo) {
+  std::vector<RecordedFile> files;
+  for (const char* name : {"2026/01/a.mp4", "2026/01/b.mp4", "2026/02/c.mp4", "2026/03/d.mp4"}) {
+    fs::create_directories((folder_.path() / name).parent_path());
+    std::ofstream(folder_.path() / name) << "x";
+    files.push_back({folder_.path() / name, 0, 1});
+  }
+  std::ofstream(folder_.path() / "2026" / "02" / "note.txt") << "x";
+  const RetentionLimits old{std::chrono::hours(1), {}, {}};
+  enforce_limits(old, folder_.path(), {files.begin(), files.begin() + 3}, OpenFile(), utc_now_ns());
+  EXPECT_THAT(names_in(folder_.path() / "2026"), ElementsAre("02", "03"));
+  fs::remove_all(folder_.path() / "2026" / "02");
+  enforce_limits(old, folder_.path(), {files[3]}, OpenFile(), utc_now_ns());
+  EXPECT_FALSE(fs::exists(folder_.path() / "2026"));
+  EXPECT_TRUE(fs::exists(folder_.path()));
 }
 
 // Its recording names a file before it makes it.
 TEST_F(Limits, AFileIsNotDeletedAsLongAsItIsOpen) {
   OpenFile open(folder_.path() / "dock" / ".." / "1.mp4");
-  EXPECT_THAT(names_of(enforce_limits({{}, 1, {}}, folder_.path(), files_, open, utc_now_ns())), SizeIs(4));
+  EXPECT_THAT(names_of(enforce(1, open)), SizeIs(4));
   EXPECT_THAT(names_in(folder_.path()), ElementsAre("1.mp4"));
   open.set({});
-  EXPECT_THAT(names_of(enforce_limits({{}, 1, {}}, folder_.path(), {files_[0]}, open, utc_now_ns())), SizeIs(1));
+  EXPECT_THAT(names_of(enforce(1, open)), SizeIs(5)) << "four of them are missing";
 }
-}  // namespace
+
+// Of two recordings in one folder: the first one has the older files.
+class Room : public Limits {
+ protected:
+  [[nodiscard]] GivingWay files(std::initializer_list<int> which, const OpenFile& open) const {
+    GivingWay some{folder_.path(), {}, &open};
+    for (const int i : which) some.files.push_back(files_.at(static_cast<std::size_t>(i) - 1));
+    return some;
+  }
+  void SetUp() override {
+    for (std::size_t i = 0; i < files_.size(); ++i) files_[i].written += static_cast<std::int64_t>(i) * second;
+  }
+  OpenFile none_;
+};
+
+TEST_F(Room, IsMadeOfTheOldestFilesOfAll) {
+  std::vector<GivingWay> all{files({2, 5}, none_), files({1, 3, 4}, none_)};
+  EXPECT_EQ(remove_oldest(all, 2'500), 3'000);
+  EXPECT_THAT(names_of(all[0].result), ElementsAre("2.mp4 space"));
+  EXPECT_THAT(names_of(all[1].result), ElementsAre("1.mp4 space", "3.mp4 space"));
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("4.mp4", "5.mp4"));
+}
+
+// Nor does one that is open, or one that somebody else has deleted, make room.
+TEST_F(Room, IsNotMadeOfFilesThatStayOrAreGone) {
+  fs::remove(folder_.path() / "2.mp4");
+  const OpenFile open(folder_.path() / "1.mp4");
+  std::vector<GivingWay> all{files({1, 2, 3, 4, 5}, open)};
+  EXPECT_EQ(remove_oldest(all, 1'000), 1'000);
+  EXPECT_THAT(names_in(folder_.path()), ElementsAre("1.mp4", "4.mp4", "5.mp4"));
+}
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -10,7 +10,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -390,5 +390,5 @@ TEST_F(RecordingTest, EndsWhereNoWaitingHelps) {
   finish();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

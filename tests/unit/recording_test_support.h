@@ -98,12 +98,20 @@ class RecordingTest : public testing::Test {
     events.on_paused = [this](const std::string& reason) { paused_.push_back(reason); };
     events.on_resumed = [this](std::uint64_t missing) { resumed_.push_back(missing); };
     events.on_motion = [this](const Recording::Motion& motion) { motions_.push_back(motion); };
-    recording_ = std::make_unique<Recording>(config_, state(), audio_, events, run_);
+    house_->keep(config_);
+    recording_ = std::make_unique<Recording>(config_, state(), audio_, events, house_, run_);
   }
   // As if the process had died: nothing is finished. What is in the index by then is not left to chance.
   void die() {
-    while (!recording_->at_rest()) std::this_thread::yield();
+    rest();
     recording_.reset();
+  }
+  // Until its disk has all of it, and its limits have been enforced.
+  void rest() {
+    while (!recording_->at_rest()) {
+      house_->tick();
+      std::this_thread::yield();
+    }
   }
 
   // Comes at `origin_` (UTC) + its pts.
@@ -111,6 +119,7 @@ class RecordingTest : public testing::Test {
     packet.times.arrival = now_ns() + (origin_ + packet.times.pts - utc_now_ns());
     recording_->take(packet.view(), ++number_, stream);
     recording_->tick();
+    house_->tick();
   }
   void take(const Clip& clip, std::size_t from = 0, std::size_t to = SIZE_MAX) {
     for (std::size_t i = from; i < std::min(to, clip.packets.size()); ++i) take(clip.packets[i], clip.parameters);
@@ -130,7 +139,7 @@ class RecordingTest : public testing::Test {
   }
   void finish() {
     recording_->finish();
-    while (!recording_->at_rest()) std::this_thread::yield();
+    rest();
     recording_->tick();
     recording_.reset();
   }
@@ -140,6 +149,7 @@ class RecordingTest : public testing::Test {
   ResolvedOutput config_;
   RunStart run_;
   AudioFeed audio_;
+  std::shared_ptr<Housekeeping> house_ = std::make_shared<Housekeeping>();
   std::unique_ptr<Recording> recording_;
   std::uint64_t number_ = 0;
   std::int64_t origin_ = utc_now_ns() / (10 * second) * (10 * second) + 700 * ms;

@@ -6,7 +6,7 @@
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -72,5 +72,5 @@ TEST_F(RecordingTimes, AreThoseOfTheCamerasClock) {
   expect_files();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -45,7 +45,7 @@ extern "C" int openat(int folder, const char* name, int flags, ...) {
 }
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -303,5 +303,5 @@ TEST_F(SilentDiskTest, MayAnswerWhenTheServersAreGone) {
   EXPECT_EQ(later.get(), 200);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include "core/error.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -50,5 +50,5 @@ TEST(RemoteParts, NeedACluster) {
   EXPECT_NO_THROW(require_cluster(rig));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -13,7 +13,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Next = ReplayReader::Next;
 
@@ -250,5 +250,5 @@ TEST_F(SmallReplay, ARequestIsOverWhenSomethingWasGivenBack) {
   EXPECT_EQ(kept(), 3U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -6,7 +6,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr auto moment = milliseconds(1);
 
@@ -55,5 +55,5 @@ TEST_F(RetiredRing, GoesInTheEndThoughItsReaderDiedWithAFrame) {
   EXPECT_FALSE(is_kept(RetiredRings::kept_at_most + moment));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -30,7 +30,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 TEST(Histogram, BucketsGrowWithTheValue) {
   unsigned last = 0;
@@ -416,5 +416,5 @@ TEST(RigPage, MovesTheClockOfAMosaic) {
   EXPECT_EQ(clock.skipped[static_cast<std::size_t>(DropCause::queue_full)], 4U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

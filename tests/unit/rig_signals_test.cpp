@@ -8,7 +8,7 @@
 #include "core/error.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Request = RigSignals::Request;
 
@@ -53,5 +53,5 @@ TEST(RigSignals, WithItsTerminalSighupReloads) {
   EXPECT_EQ(signals.next(), Request::end);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -11,7 +11,7 @@
 #include "core/error.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -93,5 +93,5 @@ TEST_F(RigTokenTest, FollowsALinkOfTheAdministrator) {
   EXPECT_THAT(refusal(), HasSubstr("belongs to another account"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -19,7 +19,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr unsigned queue_size = 2;
 constexpr auto longest_wait = seconds(1);
@@ -126,5 +126,5 @@ TEST_F(DroppingRingOutput, NeverWaitsForAMosaic) {
   EXPECT_EQ(recalled(), 20 - queue_size);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -15,7 +15,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::uint64_t frames = 30'000;
 constexpr std::uint64_t packets = 60'000;
@@ -219,5 +219,5 @@ TEST(RingThreads, TheBarrierOrdersWhatIsWrittenAroundIt) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

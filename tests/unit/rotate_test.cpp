@@ -8,7 +8,7 @@
 #include "tests/unit/filter_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 Picture rotated(const Picture& in, int angle, bool mirror = false) {
   const auto filter = known_filter("rotate").create({{"angle", angle}, {"mirror", mirror ? 1 : 0}});
@@ -102,5 +102,5 @@ TEST(Rotate, TurnsTheFormat) {
   EXPECT_EQ(format_after(90).chroma_location, 2);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -84,10 +84,10 @@ bool RtpLine::send(std::size_t track, const std::string& packet, int port) {
                   static_cast<const sockaddr*>(static_cast<const void*>(&address)), sizeof address) >= 0;
 }
 
-bool RtpLine::report(std::size_t track, std::int64_t utc_us, std::uint32_t time) {
+bool RtpLine::report(std::size_t track, std::int64_t utc_us, std::uint32_t time, std::size_t through) {
   const auto seconds = static_cast<std::uint64_t>(utc_us / 1'000'000 + ntp_before_unix);
   const auto fraction = (static_cast<std::uint64_t>(utc_us % 1'000'000) << 32U) / 1'000'000;
-  return send(track,
+  return send(through,
               std::string{'\x80', '\xc8', 0, 6} + big_endian(0x1000 + track, 4) + big_endian(seconds, 4) +
                   big_endian(fraction, 4) + big_endian(time, 4) + big_endian(0, 8),
               1);

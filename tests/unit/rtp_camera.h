@@ -32,8 +32,9 @@ class RtpLine {
   // Of the number that the next one has: it is lost, or comes later.
   [[nodiscard]] std::string take_packet(std::size_t track, const std::string& payload, std::uint32_t time, bool marker);
   bool send(std::size_t track, const std::string& packet, int port = 0);
-  // A sender report: the time of day at `time`.
-  bool report(std::size_t track, std::int64_t utc_us, std::uint32_t time);
+  // A sender report: the time of day at `time`. `through`: the track on whose channel it goes.
+  bool report(std::size_t track, std::int64_t utc_us, std::uint32_t time) { return report(track, utc_us, time, track); }
+  bool report(std::size_t track, std::int64_t utc_us, std::uint32_t time, std::size_t through);
   // False: it did not come true within half a minute, or before the camera ended.
   bool wait_for(const std::function<bool()>& condition) const;
   void wait_for_end() const { stay_silent(fd_, over_); }

@@ -3,13 +3,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
+#include <cerrno>
 #include <string>
 
+#include "core/error.h"
+#include "core/unique_handle.h"
 #include "tests/integration/rig_run.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -21,20 +26,33 @@ std::string packet(std::uint16_t sequence, std::uint32_t time, bool marker, int 
   return text + "ssrc" + "payload";
 }
 
-std::span<const std::uint8_t> bytes(std::string_view text) {
-  return {static_cast<const std::uint8_t*>(static_cast<const void*>(text.data())), text.size()};
+std::span<std::uint8_t> bytes(std::string& text) {
+  return {static_cast<std::uint8_t*>(static_cast<void*>(text.data())), text.size()};
+}
+
+struct Connection {
+  UniqueFd here;
+  UniqueFd there;
+};
+
+Connection connected() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw system_error("socketpair", errno);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 class Marks : public testing::Test {
  protected:
+  void give(int fd, std::size_t asked, std::string data) { marks_.on_bytes(fd, asked, bytes(data)); }
+  void give_datagram(int fd, std::string data) { marks_.on_datagram(fd, bytes(data)); }
   // As libavformat reads the connection: lines byte by byte, at most `at_once` bytes of a packet.
   void read_line(std::string_view text) {
-    for (const char& letter : text) marks_.on_bytes(5, 1, bytes({&letter, 1}));
+    for (const char letter : text) give(5, 1, {letter});
   }
   void read_whole(std::string_view text, std::size_t at_once) {
     while (!text.empty()) {
       const auto part = text.substr(0, at_once);
-      marks_.on_bytes(5, text.size(), bytes(part));
+      give(5, text.size(), std::string(part));
       text.remove_prefix(part.size());
     }
   }
@@ -89,8 +107,8 @@ TEST_F(Marks, AreNotThoseOfReportsAndOfWhatIsNoPacket) {
 // What it reads of the connection is then not a packet, and so on.
 TEST_F(Marks, AreFoundAgainAfterAnotherConnection) {
   read_line("$");
-  marks_.on_bytes(6, 1, bytes("R"));
-  marks_.on_bytes(6, 1, bytes("\n"));
+  give(6, 1, "R");
+  give(6, 1, "\n");
   read_packet(0, packet(2, 6, true));
   expect(6, true);
 }
@@ -102,22 +120,22 @@ TEST_F(Marks, OfAConnectionAreKnownAlsoAfterALoss) {
 }
 
 TEST_F(Marks, OfUdpAreUnknownWhileLibavformatMayWaitForWhatIsMissing) {
-  marks_.on_datagram(8, bytes(packet(65'535, 1, false)));
+  give_datagram(8, packet(65'535, 1, false));
   expect(1, false);
-  marks_.on_datagram(8, bytes(packet(0, 1, true)));
+  give_datagram(8, packet(0, 1, true));
   expect(1, true);
-  marks_.on_datagram(8, bytes(packet(2, 2, true)));
+  give_datagram(8, packet(2, 2, true));
   EXPECT_FALSE(marks_.newest().has_value());
-  marks_.on_datagram(8, bytes(packet(1, 2, false)));
+  give_datagram(8, packet(1, 2, false));
   EXPECT_FALSE(marks_.newest().has_value());
-  marks_.on_datagram(8, bytes(packet(3, 3, true)));
+  give_datagram(8, packet(3, 3, true));
   EXPECT_FALSE(marks_.newest().has_value());
-  marks_.on_datagram(9, bytes(packet(3, 33, true)));  // of another stream
+  give_datagram(9, packet(3, 33, true));  // of another stream
   expect(33, true);
   std::uint16_t next = 4;
   EXPECT_TRUE(test::eventually([&] {
     marks_.forget_newest();
-    marks_.on_datagram(8, bytes(packet(next++, 4, true)));
+    give_datagram(8, packet(next++, 4, true));
     return marks_.newest().has_value();
   }));
   expect(4, true);
@@ -137,11 +155,51 @@ TEST_F(Marks, KeepThePacketsOfEachStreamUntilTheyAreTaken) {
     const auto sequence = static_cast<std::uint16_t>(i);
     read_packet(0, packet(sequence, 100 + i / 2, false));
     read_packet(2, packet(sequence, 200 + i, false));
-    marks_.on_datagram(7, bytes(packet(static_cast<std::uint16_t>(2 * i), 300, false)));  // with gaps
+    give_datagram(7, packet(static_cast<std::uint16_t>(2 * i), 300, false));  // with gaps
   }
   EXPECT_THAT(timestamps_of(marks_.take_flows()), ElementsAre(ElementsAre(100, 101), ElementsAre(200, 201, 202, 203)));
   read_packet(0, packet(4, 103, false));
   EXPECT_THAT(marks_.take_flows(), IsEmpty());
+}
+
+// libavformat takes them by their channel.
+TEST(Reports, GoToTheChannelOfTheirTrack) {
+  const Connection ends = connected();
+  RtpMarks marks;
+  const auto give = [&](std::size_t asked, std::string data) {
+    marks.on_bytes(ends.here.get(), asked, bytes(data));
+    return data;
+  };
+  const auto read_packet = [&](int channel, const std::string& source) {
+    std::string data = packet(1, 1, false);
+    data.replace(8, 4, source);
+    give(1, "$");
+    give(3, std::string{static_cast<char>(channel), 0, static_cast<char>(data.size())});
+    give(data.size(), data);
+  };
+  // Returns on which channel it is.
+  const auto report_on = [&](int channel, const std::string& source) {
+    const std::string report = std::string{'\x80', '\xc8', 0, 6} + source + std::string(20, '\0');
+    EXPECT_EQ(::send(ends.there.get(), report.data(), report.size(), 0), std::ssize(report));
+    give(1, "$");
+    const std::string head = give(3, std::string{static_cast<char>(channel), 0, static_cast<char>(report.size())});
+    std::string rest(report.size(), '\0');
+    EXPECT_EQ(::recv(ends.here.get(), rest.data(), rest.size(), 0), std::ssize(report));
+    EXPECT_EQ(rest, report);
+    give(report.size(), rest);
+    return static_cast<unsigned char>(head[0]);
+  };
+  EXPECT_EQ(report_on(1, "vide"), 1);
+  EXPECT_EQ(report_on(1, "soun"), 255) << "nobody's, as long as it is not known whose";
+  EXPECT_EQ(report_on(1, "vide"), 1);
+  read_packet(0, "vide");
+  read_packet(2, "soun");
+  EXPECT_EQ(report_on(1, "vide"), 0) << "a channel of the same track";
+  EXPECT_EQ(report_on(1, "soun"), 2);
+  EXPECT_EQ(report_on(3, "soun"), 2);
+  EXPECT_EQ(report_on(3, "vide"), 0);
+  EXPECT_EQ(report_on(5, "else"), 5) << "of a camera whose reports have another SSRC than its packets";
+  EXPECT_EQ(report_on(5, "more"), 5);
 }
 
 // Each time with its last packet.
@@ -170,5 +228,5 @@ TEST_F(Marks, AreNotBelievedWhereOneStandsInTheMidst) {
   for (const RtpMark& mark : flows[0]) EXPECT_FALSE(mark.marker) << mark.timestamp;
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -13,7 +13,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -62,8 +62,8 @@ class BothPlayer {
   // `what`: "frame" or "sound".
   std::optional<Got> next(const char* what, std::string_view mark) {
     const GObjectPtr<GstAppSink> sink(GST_APP_SINK(gst_bin_get_by_name(GST_BIN(pipeline_.get()), what)));
-    GstSample* sample =
-        gst_app_sink_try_pull_sample(sink.get(), static_cast<GstClockTime>(std::chrono::nanoseconds(patience).count()));
+    GstSample* sample = gst_app_sink_try_pull_sample(
+        sink.get(), static_cast<GstClockTime>(std::chrono::nanoseconds(answer_patience).count()));
     if (sample == nullptr) return std::nullopt;
     GstBuffer* buffer = gst_sample_get_buffer(sample);
     std::string data(gst_buffer_get_size(buffer), ' ');
@@ -150,7 +150,7 @@ TEST_F(RtspAudioTest, ASlowReaderLosesBothAndGoesOnWithBoth) {
   };
   ASSERT_TRUE(becomes_true(is_cut));
   std::string text;
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + answer_patience;
   while ((behind_gap(text, number_mark) == 0 || behind_gap(text, sound_mark) == 0) && Clock::now() < deadline) {
     ASSERT_GE(slow.receive(Clock::now() + 1s), 0);
     text += slow.received();
@@ -168,7 +168,7 @@ TEST_F(RtspAudioTest, WhoWantsPicturesOnlyGetsThemOnly) {
   const std::uint32_t begin = dock().newest();
   std::string seen;
   std::string heard;
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + answer_patience;
   while (dock().newest() < begin + 150 && Clock::now() < deadline) {
     if (silent.receive(Clock::now() + 10ms) > 0) seen += silent.received();
     if (both.receive(Clock::now() + 10ms) > 0) heard += both.received();
@@ -216,9 +216,9 @@ TEST_F(RtspAudioTest, OtherSoundEndsTheStreamAndReadersComeAgain) {
   AudioParameters other = sound_parameters();
   other.codec = "pcm_alaw";
   dock().speak(other);
-  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(wire.is_closed(Clock::now() + answer_patience));
   EXPECT_TRUE(becomes_true([&] { return describe().find("PCMA") != std::string::npos; }));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

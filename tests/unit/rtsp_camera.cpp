@@ -90,8 +90,8 @@ std::string RtspCamera::answer_to(const std::string& request, Places& places) co
   if (request.starts_with("DESCRIBE")) {
     more = "Content-Type: application/sdp\r\n";
     body = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=c\r\nt=0 0\r\n" + rules_.before +
-           "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\na=control:video\r\n" +
-           rules_.more;
+           "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\na=control:" +
+           rules_.control + "\r\n" + rules_.more;
   } else if (request.starts_with("SETUP")) {
     const std::string transport = header_of(request, "Transport");
     const auto channel = transport.find("interleaved=");
@@ -99,8 +99,9 @@ std::string RtspCamera::answer_to(const std::string& request, Places& places) co
     const bool by_udp = channel == std::string::npos && port != std::string::npos;
     if (by_udp && !rules_.udp) return "RTSP/1.0 461 Unsupported Transport\r\n" + number + "\r\n";
     const std::string uri = request.substr(6, request.find(' ', 6) - 6);
-    places[uri.substr(uri.rfind('/') + 1)] = by_udp ? Place{.port = std::stoi(transport.substr(port + 12))}
-                                                    : Place{.channel = std::stoi(transport.substr(channel + 12))};
+    const std::string name = uri.substr(uri.rfind('/') + 1);
+    places[name == "audio" ? name : "video"] = by_udp ? Place{.port = std::stoi(transport.substr(port + 12))}
+                                                      : Place{.channel = std::stoi(transport.substr(channel + 12))};
     const std::string own = std::to_string(port_of(udp_.get()));
     more = "Session: 1\r\nTransport: " + transport + (by_udp ? ";server_port=" + own + "-" + own : "") + "\r\n";
   }

@@ -18,11 +18,12 @@ std::string header_of(const std::string& request, const std::string& name);
 class RtspCamera {
  public:
   struct Rules {
-    std::string h264;         // Annex B
-    std::string more = {};    // of the description, behind the video's part: other tracks
-    std::string before = {};  // before it
-    bool udp = false;         // it takes that, too
-    unsigned frames = 0;      // it sends so many, and closes the connection; 0: it goes on
+    std::string h264;               // Annex B
+    std::string more = {};          // of the description, behind the video's part: other tracks
+    std::string before = {};        // before it
+    std::string control = "video";  // of its video
+    bool udp = false;               // it takes that, too
+    unsigned frames = 0;            // it sends so many, and closes the connection; 0: it goes on
     // Of a request: the status line's end ("500 Internal Server Error") with what else it is answered with, each line
     // with its end; empty: it is obeyed; "hangs up": the connection is closed.
     std::function<std::string(const std::string& request)> refusal = {};

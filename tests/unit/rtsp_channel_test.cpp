@@ -13,7 +13,7 @@
 #include "core/unique_handle.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 class RtspBrokenConnection : public testing::Test {
  protected:
@@ -99,5 +99,5 @@ TEST_F(RtspBrokenConnection, AWriteThatWouldBlockIsNone) {
   EXPECT_EQ(written, 0U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

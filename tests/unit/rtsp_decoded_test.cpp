@@ -11,7 +11,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int clip_frames = 50;
 constexpr std::size_t wanted = 30;
@@ -106,5 +106,5 @@ INSTANTIATE_TEST_SUITE_P(Clients, DecodedOf,
                                          Served{"mjpeg", "GStreamer"}),
                          [](const auto& each) { return std::string(each.param.codec) + each.param.client; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::string request_with(std::size_t body) {
   return "SET_PARAMETER * RTSP/1.0\r\nCSeq: 1\r\nContent-Length: " + std::to_string(body) + "\r\n\r\n" +
@@ -34,5 +34,5 @@ TEST(RtspFraming, PipelinedRequestsAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "tests/unit/encoded_clip.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using Jpeg = std::vector<std::uint8_t>;
@@ -140,5 +140,5 @@ TEST(RtspJpegForm, IsThereWithRestartIntervals) {
   EXPECT_EQ(without_rtp_form(with_segment(made_by_ffmpeg(), 0xdd, {0, 10})), "");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

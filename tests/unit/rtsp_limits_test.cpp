@@ -15,7 +15,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -311,5 +311,5 @@ TEST_F(RtspLimits, TimesAndNumbersThatJump) {
   EXPECT_LT(memory.mib(), most_memory);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "app/config/password_hash.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -107,5 +107,5 @@ TEST_F(RtspLoginsTest, WhoGuessesDuringAWaitGuessesFiveTimes) {
   EXPECT_EQ(logins_.digest_wait_s(home, "ann"), 1);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -5,7 +5,7 @@
 #include "tests/unit/rtsp_frames.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 
@@ -76,5 +76,5 @@ TEST_F(RtspByUdp, ALossCostsNoOtherFrame) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

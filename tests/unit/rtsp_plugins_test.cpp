@@ -12,7 +12,7 @@ extern "C" const char* __lsan_default_suppressions() {
 }  // NOLINT(bugprone-reserved-identifier)
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 
@@ -29,5 +29,5 @@ TEST_F(RtspServerTest, PluginsDoNotMoveTheProcess) {
   EXPECT_EQ(fs::current_path(), before);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -12,7 +12,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -104,7 +104,7 @@ class Frames {
 
  private:
   void fill(std::size_t size) {
-    const auto deadline = Clock::now() + patience;
+    const auto deadline = Clock::now() + answer_patience;
     while (bytes_.size() < size) {
       if (wire_.receive(deadline) <= 0) throw Error("nothing comes any more");
       bytes_ += wire_.received();
@@ -147,7 +147,7 @@ class RtspReadersTest : public RtspServerTest {
     gst_rtsp_url_free(url);
     const std::unique_ptr<GstRTSPConnection, GRelease<gst_rtsp_connection_free>> connection(made);
     gst_rtsp_connection_set_tls_validation_flags(made, GTlsCertificateFlags{});
-    constexpr gint64 usec = std::chrono::microseconds(patience).count();
+    constexpr gint64 usec = std::chrono::microseconds(answer_patience).count();
     GstRTSPMessage* request = nullptr;
     GstRTSPMessage* answer = nullptr;
     gst_rtsp_message_new_request(&request, GST_RTSP_SETUP, address.c_str());
@@ -284,5 +284,5 @@ TEST_F(RtspReadersTest, SessionsThatAreNotPlayedEndThoughTheyAreKeptAlive) {
   EXPECT_EQ(player.ask("GET_PARAMETER", "/dock", "Session: " + player.session() + "\r\n").status, 200);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -1,6 +1,7 @@
 // RTSP cameras that refuse a track, a login or a request.
 #include <map>
 
+#include "stages/sources/control_urls.h"
 #include "stages/sources/login_challenge.h"
 #include "stages/sources/rtsp_dialogue.h"
 #include "stages/sources/rtsp_text.h"
@@ -9,7 +10,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::seconds;
@@ -327,6 +328,44 @@ TEST_F(RtspRefusals, WhatIsNoAnswerIsToldToo) {
   EXPECT_THAT(failure.text, HasSubstr("OPTIONS"));
 }
 
+// RFC 2326, C.1.1, and RFC 3986, 5.2.
+TEST_F(RtspRefusals, TracksHaveTheUrlsThatAreDescribed) {
+  const std::vector<std::pair<std::string, std::string>> urls{
+      {"video", "rtsp://HOST/s/video"},
+      {"video?profile=1", "rtsp://HOST/s/video?profile=1"},
+      {"*", "rtsp://HOST/s"},
+      {"/other/video", "rtsp://HOST/other/video"},
+      {"?track=video", "rtsp://HOST/s?track=video"},
+      {"rtsp://10.0.0.1/s/video?a=b", "rtsp://10.0.0.1/s/video?a=b"},
+  };
+  for (const auto& [control, url] : urls) {
+    SCOPED_TRACE(control);
+    std::string host;
+    RtspCamera camera({.h264 = h264(), .more = sound, .control = control, .refusal = [&](const std::string& request) {
+                         const bool of_sound = is_setup(request, "audio");
+                         if (!request.starts_with("SETUP") || of_sound) return "";
+                         return request.starts_with("SETUP " + replaced(url, "HOST", host) + " ") ? ""
+                                                                                                  : "404 Not Found";
+                       }});
+    host = "127.0.0.1:" + std::to_string(camera.port());
+    const auto source = open_source(config_of(camera), never);
+    EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+    EXPECT_EQ(camera.connections(), 1);
+  }
+}
+
+// By what most clients make of it.
+TEST_F(RtspRefusals, ATrackThatIsNotWhereItIsDescribedIsLookedForBehindTheBase) {
+  RtspCamera camera({.h264 = h264(), .control = "/video", .refusal = [](const std::string& request) {
+                       const bool wrong =
+                           request.starts_with("SETUP") && request.find("/s//video ") == std::string::npos;
+                       return wrong ? "404 Not Found" : "";
+                     }});
+  const auto source = open_source(config_of(camera), never);
+  EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+  EXPECT_EQ(camera.connections(), 2);
+}
+
 // An answer may come in pieces of any size.
 TEST_F(RtspRefusals, AnAnswerThatComesByteByByte) {
   const std::string challenge = "Digest realm=\"cam\", nonce=\"n1\", algorithm=SHA-256";
@@ -357,6 +396,42 @@ TEST(RtspText, TracksOfADescription) {
   EXPECT_EQ(tracks[2].text(), "application (vnd.onvif.metadata)");
 }
 
+TEST(RtspText, SizesOfADescription) {
+  const auto size_of = [](const std::string& line) {
+    const RtspTrack track = read_tracks("v=0\r\nm=video 0 RTP/AVP 26\r\n" + line + "\r\n").at(0);
+    return std::pair(track.width, track.height);
+  };
+  EXPECT_EQ(size_of("a=x-dimensions: 2592,1944"), std::pair(2592, 1944));
+  EXPECT_EQ(size_of("a=x-dimensions:2592, 1944"), std::pair(0, 0)) << "nobody writes that";
+  EXPECT_EQ(size_of("a=framesize:26 2592-1944"), std::pair(2592, 1944));
+  EXPECT_EQ(size_of("a=framesize:26 2592"), std::pair(0, 0));
+  EXPECT_EQ(size_of("a=framesize:26 99999999999-1"), std::pair(0, 0));
+}
+
+TEST(RtspText, ControlsOfADescriptionBecomeWhole) {
+  const auto whole = [](const std::string& control, const std::string& base) {
+    const std::string text =
+        with_whole_controls("a=control:*\r\nm=video 0 RTP/AVP 26\na=control:" + control + "\n", base);
+    const std::string before = "a=control:*\r\nm=video 0 RTP/AVP 26\na=control:";
+    EXPECT_TRUE(text.starts_with(before)) << text;
+    return text.substr(before.size(), text.find_last_not_of("\r\n") + 1 - before.size());
+  };
+  EXPECT_EQ(whole("track1", "rtsp://h/a/b/"), "track1");
+  EXPECT_EQ(whole("*", "rtsp://h/a/b/"), "rtsp://h/a/b/");
+  EXPECT_EQ(whole(" * ", "rtsp://h/a"), "rtsp://h/a");
+  EXPECT_EQ(whole("/t?x=1", "rtsp://h:554/a/b?c=d/"), "rtsp://h:554/t?x=1");
+  EXPECT_EQ(whole("/t", "rtsp://h"), "rtsp://h/t");
+  EXPECT_EQ(whole("/t", "rtsp://h?q"), "rtsp://h/t");
+  EXPECT_EQ(whole("//i:1/t", "rtsps://h/a"), "rtsps://i:1/t");
+  EXPECT_EQ(whole("?t=1", "rtsp://h/a?b=c"), "rtsp://h/a?t=1");
+  EXPECT_EQ(whole("rtsp://i/t", "rtsp://h/a"), "rtsp://i/t");
+  EXPECT_EQ(whole("*", "no URL"), "*");
+  EXPECT_EQ(with_whole_controls("", "rtsp://h"), "");
+  EXPECT_EQ(with_whole_controls("a=control:/all\nm=video\na=control:one\n", "rtsp://h/a"),
+            "a=control:rtsp://h/all\r\nm=video\na=control:rtsp://h/a/one\r\n")
+      << "names are of the base, whatever the whole session's URL is";
+}
+
 TEST(RtspText, HeadersAreReplaced) {
   std::string text = "RTSP/1.0 401 No\r\nCSeq: 3\r\nwww-authenticate: A\r\nWWW-Authenticate:B\r\nDate: x\r\n\r\nbody";
   replace_rtsp_header(text, "WWW-Authenticate", "C");
@@ -366,5 +441,5 @@ TEST(RtspText, HeadersAreReplaced) {
   EXPECT_EQ(size_of_head("a\r\nb\r\n\r"), 0U);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 std::string request(const std::string& line, const std::string& headers = "") {
   return line + " RTSP/1.0\r\nCSeq: 3\r\n" + headers + "\r\n";
@@ -68,5 +68,5 @@ TEST(LocalPair, IsConnected) {
   EXPECT_EQ(::recv(pair->first.get(), &letter, 1, 0), -1) << "it does not block";
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

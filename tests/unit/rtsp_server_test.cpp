@@ -16,7 +16,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -48,11 +48,11 @@ TEST_P(RtspTransportTest, EveryReaderBeginsWithAKeyFrameThatIsNew) {
   for (int i = 0; i < 3; ++i) {
     const std::uint32_t before = dock().newest();
     players.push_back(std::make_unique<RtspPlayer>(at_server(), GetParam()));
-    const auto first = players.back()->next(patience);
+    const auto first = players.back()->next(answer_patience);
     ASSERT_TRUE(first.has_value()) << i;
     EXPECT_TRUE(first->key) << i;
     EXPECT_GE(number_in(first->data).value_or(0), before) << i;
-    const auto second = players.back()->next(patience);
+    const auto second = players.back()->next(answer_patience);
     ASSERT_TRUE(second.has_value());
     EXPECT_EQ(number_in(second->data).value_or(0), *number_in(first->data) + 1) << i;
   }
@@ -70,9 +70,9 @@ TEST_P(RtspTransportTest, SenderReportsTellWhenAPictureWasTaken) {
   serve_dock();
   RtspPlayer player(at_server(), GetParam());
   int compared = 0;
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + answer_patience;
   while (compared < 50 && Clock::now() < deadline) {
-    const auto picture = player.next(patience);
+    const auto picture = player.next(answer_patience);
     ASSERT_TRUE(picture.has_value());
     const auto number = number_in(picture->data);
     ASSERT_TRUE(number.has_value());
@@ -94,7 +94,7 @@ TEST_F(RtspServerTest, AReaderThatStopsReadingHoldsUpNobodyAndGoesOnWithAKeyFram
   ASSERT_EQ(stuck.play("/dock"), 200);
   RtspPlayer other(at_server(), "tcp");
   std::uint32_t last = 0;
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + answer_patience;
   const auto is_cut = [&] {
     for (const auto& viewer : server_->viewers()) {
       if (viewer["dropped"] > 0) return true;
@@ -102,7 +102,7 @@ TEST_F(RtspServerTest, AReaderThatStopsReadingHoldsUpNobodyAndGoesOnWithAKeyFram
     return false;
   };
   while (!is_cut() && Clock::now() < deadline) {
-    const auto picture = other.next(patience);
+    const auto picture = other.next(answer_patience);
     ASSERT_TRUE(picture.has_value());
     const std::uint32_t number = number_in(picture->data).value_or(0);
     EXPECT_TRUE(last == 0 || number == last + 1) << number;
@@ -124,7 +124,7 @@ TEST_F(RtspServerTest, AReaderThatWasSlowForAMomentIsSoonUpToDate) {
   ASSERT_EQ(wire.play("/dock"), 200);
   const std::uint32_t stopped_at = dock().newest();
   ASSERT_TRUE(becomes_true([&] { return dock().newest() > stopped_at + 30; }));
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + answer_patience;
   std::uint32_t behind = 1000;
   while (behind > 3 && Clock::now() < deadline) {
     ASSERT_GE(wire.receive(deadline), 0);
@@ -149,7 +149,7 @@ TEST_F(RtspServerTest, ManyMayBreakOffAtOnce) {
     wires.clear();
     ASSERT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
   }
-  EXPECT_TRUE(other.next(patience).has_value());
+  EXPECT_TRUE(other.next(answer_patience).has_value());
 }
 
 // What waits for them is being sent, from the server's thread, while the connection breaks.
@@ -169,7 +169,7 @@ TEST_F(RtspServerTest, ManyThatWereSlowMayBreakOffWhileTheyCatchUp) {
       // Up to what waits for it in all.
       const int enough = (200 << 10) + static_cast<int>(wires.size()) * (50 << 10);
       for (int bytes = 0; bytes < enough;) {
-        const int more = wires.back()->receive(Clock::now() + patience);
+        const int more = wires.back()->receive(Clock::now() + answer_patience);
         ASSERT_GT(more, 0);
         bytes += more;
       }
@@ -177,7 +177,7 @@ TEST_F(RtspServerTest, ManyThatWereSlowMayBreakOffWhileTheyCatchUp) {
     }
     ASSERT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
   }
-  EXPECT_TRUE(other.next(patience).has_value());
+  EXPECT_TRUE(other.next(answer_patience).has_value());
 }
 
 TEST_F(RtspServerTest, WhoIsNotKnownIsRefused) {
@@ -224,7 +224,7 @@ TEST_F(RtspServerTest, AUserWhoMayNoLongerSeeItIsSentAway) {
   ASSERT_EQ(wire.play("/dock", "Authorization: Basic YWRhOnB3LWFkYQ==\r\n"), 200);
   config_.users[0].cameras = {"belt"};
   access_->update(config_);
-  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(wire.is_closed(Clock::now() + answer_patience));
 }
 
 TEST_F(RtspServerTest, ACertificateIsRenewedForThoseWhoConnectNext) {
@@ -257,7 +257,7 @@ TEST_F(RtspServerTest, OverTls) {
   EXPECT_EQ(ffmpeg(at_server("/dock", "ada:lovelace", "rtsps"), "tcp"), 0);
   EXPECT_NE(ffmpeg(at_server("/dock", "ada:wrong", "rtsps"), "tcp"), 0);
   RtspPlayer player(at_server("/dock", "ada:pw-ada", "rtsps"), "tcp");
-  EXPECT_TRUE(player.next(patience).has_value());
+  EXPECT_TRUE(player.next(answer_patience).has_value());
 }
 
 TEST_F(RtspServerTest, ACertificateThatCannotBeUsedIsTold) {
@@ -287,7 +287,7 @@ TEST_F(RtspServerTest, StreamsComeAndGo) {
   ASSERT_EQ(wire.play("/belt/small"), 200);
   server_->remove("belt/small");
   rig_.remove_stream("belt/small");
-  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(wire.is_closed(Clock::now() + answer_patience));
   EXPECT_TRUE(becomes_true([&] { return RtspWire(port_).ask("DESCRIBE", "/belt/small").status == 404; }));
   EXPECT_EQ(ffmpeg(at_server(), "tcp"), 0);
 }
@@ -345,7 +345,7 @@ TEST_F(RtspServerTest, AJpegThatRtpHasNoFormOfIsRefusedAtOnce) {
   RtspWire reader(port_);
   ASSERT_EQ(reader.play("/plain"), 200);
   plain.change(clip);
-  EXPECT_TRUE(reader.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(reader.is_closed(Clock::now() + answer_patience));
 }
 
 // As above: what has a form by its description, and none by what it sends.
@@ -369,19 +369,19 @@ TEST_F(RtspServerTest, AnotherPictureSizeIsGoneOnWithAndAnotherCodecEndsIt) {
   RtspPlayer player(at_server(), "tcp");
   RtspWire wire(port_);
   ASSERT_EQ(wire.play("/dock"), 200);
-  ASSERT_EQ(player.next(patience).value().width, 160);
+  ASSERT_EQ(player.next(answer_patience).value().width, 160);
   FrameFormat format = clip_format();
   format.width = 320;
   format.height = 192;
   dock().change(encode(clip_config(Latency::low), steady(50), 0, format));
   EXPECT_TRUE(becomes_true([&] {
-    const auto picture = player.next(patience);
+    const auto picture = player.next(answer_patience);
     return picture && picture->width == 320;
   }));
   EncoderConfig mjpeg;
   mjpeg.codec = "mjpeg";
   dock().change(encode(mjpeg, steady(50)));
-  EXPECT_TRUE(wire.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(wire.is_closed(Clock::now() + answer_patience));
   EXPECT_TRUE(becomes_true([&] { return ffmpeg(at_server(), "tcp") == 0; }));
 }
 
@@ -402,5 +402,5 @@ TEST_F(RtspServerTest, HevcAndMjpeg) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

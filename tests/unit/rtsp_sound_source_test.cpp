@@ -6,7 +6,7 @@
 #include "tests/unit/rtsp_frames.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 
@@ -67,6 +67,53 @@ TEST_P(RtspSound, GoesOnBesideThem) {
   }
 }
 
+// Told apart by their SSRC alone, those of the sound are none of the video.
+class RtspReports : public RtspFrames {
+ protected:
+  void read_with_reports_through(std::size_t through) {
+    stream_.coding.count = 60;
+    make_units();
+    constexpr std::int64_t other_clock = 3'600'000'000;  // us
+    const RtpCamera camera({video_media("H264"), "m=audio 0 RTP/AVP 0\r\n"}, [&](RtpLine& line) {
+      for (std::size_t i = 0; i < units_.size(); ++i) {
+        const auto time = static_cast<std::uint32_t>(i * 320);
+        if (i % 20 == 0) {
+          line.report(0, utc_of(i), time_of(i), through);
+          line.report(1, utc_of(i) - other_clock, 77'000 + time, through);
+        }
+        line.packet(1, std::string(320, '\xff'), 77'000 + time, false);
+        if (!send_unit(line, i)) return;
+        wait_until_read(line, i);
+      }
+      line.wait_for_end();
+    });
+    read_from(camera, units_.size());
+  }
+};
+
+TEST_F(RtspReports, OfBothTracksOnTheVideosChannel) {
+  read_with_reports_through(0);
+  expect_units();
+  expect_capture_times();
+  expect_decoding_times();
+}
+
+TEST_F(RtspReports, OfBothTracksOnTheSoundsChannel) {
+  stream_.report_at = 25;  // once packets have come
+  read_with_reports_through(1);
+  expect_units();
+  expect_capture_times();
+}
+
+TEST_F(RtspReports, OfBothTracksByUdp) {
+  if (!udp_is_closed) GTEST_SKIP() << "ThreadSanitizer ends the program where UDP is closed";
+  stream_.transport = RtspTransport::udp;
+  stream_.report_at = 25;
+  read_with_reports_through(0);
+  expect_units();
+  expect_capture_times();
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Codecs, RtspSound,
     testing::Values(SoundTrack{"aac", 16'000,
@@ -76,5 +123,5 @@ INSTANTIATE_TEST_SUITE_P(
                     SoundTrack{"ac3", 48'000, "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 ac3/48000/1\r\n"}),
     [](const auto& track) { return track.param.encoder; });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -4,7 +4,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 
@@ -43,6 +43,79 @@ INSTANTIATE_TEST_SUITE_P(
                     Camera{"Mpeg4Udp5", "mpeg4", RtspTransport::udp, 5}, Camera{"MjpegTcp", "mjpeg"},
                     Camera{"MjpegUdp5", "mjpeg", RtspTransport::udp, 5}),
     [](const auto& camera) { return camera.param.name; });
+
+// RTP's headers have room for 2040 pixels a side.
+class LargeJpeg : public RtspFrames {
+ protected:
+  LargeJpeg() { stream_.coding = {.encoder = "mjpeg", .count = 40, .width = 2064, .height = 128}; }
+  // As GStreamer has it, where one side is too long.
+  static std::vector<std::string> without_size(std::vector<std::string> payloads) {
+    for (std::string& payload : payloads) payload[6] = payload[7] = 0;
+    return payloads;
+  }
+  // `format`: of the description.
+  void read_described(const std::string& format, bool with_rest) {
+    make_units();
+    const RtpCamera camera({video_media("JPEG") + format}, [this, with_rest](RtpLine& line) {
+      for (std::size_t i = 0; i < units_.size(); ++i) {
+        const auto payloads = rtp_payloads("mjpeg", units_[i].data, 1200);
+        if (!line.frame(0, with_rest ? payloads : without_size(payloads), time_of(i))) return;
+        wait_until_read(line, i);
+      }
+      line.wait_for_end();
+    });
+    read_from(camera, units_.size());
+    EXPECT_FALSE(held_);
+  }
+  // Decoded, with all that the encoder made.
+  void expect_whole() const {
+    ASSERT_EQ(taken_.size(), units_.size());
+    const AvCodecContext decoder(avcodec_alloc_context3(avcodec_find_decoder(AV_CODEC_ID_MJPEG)));
+    av_check(avcodec_open2(decoder.get(), nullptr, nullptr), "the decoder");
+    for (const Taken& taken : taken_) {
+      const AvPacket packet = make_av_packet();
+      av_check(av_new_packet(packet.get(), static_cast<int>(taken.data.size())), "a packet");
+      std::ranges::copy(taken.data, packet->data);
+      const AvFrame frame = make_av_frame();
+      av_check(avcodec_send_packet(decoder.get(), packet.get()), "a frame");
+      av_check(avcodec_receive_frame(decoder.get(), frame.get()), "a frame");
+      EXPECT_EQ(frame->width, 2064);
+      EXPECT_EQ(frame->height, 128);
+      EXPECT_EQ(frame->decode_error_flags, 0);
+    }
+  }
+};
+
+TEST_F(LargeJpeg, HasTheSizeThatIsDescribed) {
+  for (const char* format : {"a=x-dimensions:2064,128\r\n", "a=framesize:96 2064-128\r\n"}) {
+    for (const bool with_rest : {false, true}) {
+      SCOPED_TRACE(std::string(format) + (with_rest ? "with what is left of it" : "with none"));
+      taken_.clear();
+      read_ = 0;
+      read_described(format, with_rest);
+      expect_whole();
+    }
+  }
+}
+
+TEST_F(LargeJpeg, WhoseSizeNobodySaysIsRefused) {
+  make_units();
+  const RtpCamera camera({video_media("JPEG")}, [this](RtpLine& line) {
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      if (!line.frame(0, without_size(rtp_payloads("mjpeg", units_[i].data, 1200)), time_of(i))) return;
+    }
+    line.wait_for_end();
+  });
+  SourceConfig config = config_of(camera);
+  config.read_timeout = std::chrono::seconds(20);
+  try {
+    open_source(config, never);
+    FAIL() << "it is opened";
+  } catch (const SourceError& error) {
+    EXPECT_EQ(error.kind, SourceError::Kind::unsupported);
+    EXPECT_NE(std::string(error.what()).find("JPEG by RTP without the size"), std::string::npos) << error.what();
+  }
+}
 
 // libavformat counts the capture time from a report before that, and wrongly.
 TEST_F(RtspFrames, WhoseTimestampsBeginAnewAtOnce) {
@@ -118,6 +191,30 @@ TEST_F(RtspFrames, WhoseParameterSetsChange) {
   EXPECT_FALSE(held_);
 }
 
+// With the same size, and other sets: frames begin to come in another order than they are shown in, and cease to.
+TEST_F(RtspFrames, WhoseOrderChanges) {
+  for (const char* encoder : {"libx264", "libx265"}) {
+    std::vector<CodedUnit> all;
+    for (const int b_frames : {0, 2, 0}) {
+      stream_.coding = {.encoder = encoder, .count = 40, .b_frames = b_frames};
+      if (b_frames > 0 && stream_.coding.encoder == "libx264") stream_.coding.options = {{"b-pyramid", "none"}};
+      make_units();
+      const auto before = static_cast<std::int64_t>(all.size());
+      for (CodedUnit& unit : units_) {
+        unit.number += before;
+        all.push_back(unit);
+      }
+    }
+    units_ = all;
+    taken_.clear();
+    read_ = 0;
+    const RtpCamera camera({video_media(rtp_name(encoder))}, [this](RtpLine& line) { play(line); });
+    read_from(camera, units_.size());
+    expect_all();
+    EXPECT_FALSE(held_);
+  }
+}
+
 TEST_F(RtspFrames, OfTheNextConnectionAreTheSame) {
   make_units();
   for (int i = 0; i < 2; ++i) {
@@ -172,5 +269,5 @@ TEST_F(RtspFrames, ThroughTls) {
   EXPECT_FALSE(held_);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -25,7 +25,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
@@ -234,7 +234,7 @@ TEST_F(RtspStrangersTest, WhatWasTakenBackEndsSoon) {
     config_ = before;
     changes[i](config_.users[0]);
     access_->update(config_);
-    EXPECT_TRUE(wire.is_closed(Clock::now() + patience)) << i;
+    EXPECT_TRUE(wire.is_closed(Clock::now() + answer_patience)) << i;
     access_->update(before);
   }
   EXPECT_TRUE(becomes_true([&] { return server_->viewers().size() == 1; }));
@@ -247,7 +247,7 @@ TEST_F(RtspStrangersTest, OfTheConnectionsOfAnAddressIdleOnesGoFirst) {
   ASSERT_EQ(player.play("/dock"), 200);
   std::vector<std::unique_ptr<RtspWire>> idle;
   for (int i = 0; i < 80; ++i) idle.push_back(std::make_unique<RtspWire>(port_));
-  EXPECT_TRUE(idle.front()->is_closed(Clock::now() + patience));
+  EXPECT_TRUE(idle.front()->is_closed(Clock::now() + answer_patience));
   EXPECT_EQ(idle.back()->ask("OPTIONS", "/dock").status, 200);
   EXPECT_EQ(RtspWire(port_, 0, "127.0.0.2").ask("OPTIONS", "/dock").status, 200);
   EXPECT_EQ(server_->viewers().size(), 1);
@@ -421,10 +421,10 @@ TEST_F(RtspStrangersTest, AHandshakeByTheByteIsCutOff) {
     over = true;
   });
   int served = 0;
-  for (; !over && Clock::now() < begin + patience; ++served)
+  for (; !over && Clock::now() < begin + answer_patience; ++served)
     EXPECT_EQ(ffmpeg(at_server("/dock", "", "rtsps"), "tcp", 1), 0);
   EXPECT_TRUE(over && cut_off);
-  EXPECT_TRUE(silent.is_closed(Clock::now() + patience));
+  EXPECT_TRUE(silent.is_closed(Clock::now() + answer_patience));
   EXPECT_GE(served, 1);
   EXPECT_GE(Clock::now() - begin, limits.request);
 }
@@ -516,5 +516,5 @@ TEST_F(RtspPasswordsTest, TheServerEndsWhileTheyWait) {
   EXPECT_ANY_THROW(guesses.back()->answer());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

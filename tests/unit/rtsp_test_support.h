@@ -22,10 +22,10 @@
 
 namespace campipe::test {
 
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds answer_patience{60};
 
 template <typename Condition>
-bool becomes_true(const Condition& condition, std::chrono::nanoseconds within = patience) {
+bool becomes_true(const Condition& condition, std::chrono::nanoseconds within = answer_patience) {
   const auto deadline = Clock::now() + within;
   while (!condition()) {
     if (Clock::now() > deadline) return false;

@@ -10,7 +10,7 @@
 #include "tests/unit/rtsp_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -60,7 +60,7 @@ class PacketReader {
   // Until there are so many, by their RTP times; the last one may not be whole.
   std::map<std::uint64_t, Unit> units(std::size_t count) {
     std::map<std::uint64_t, Unit> found;
-    const auto wait = static_cast<GstClockTime>(std::chrono::nanoseconds(patience).count());
+    const auto wait = static_cast<GstClockTime>(std::chrono::nanoseconds(answer_patience).count());
     while (found.size() < count) {
       GstSample* sample = gst_app_sink_try_pull_sample(sink_.get(), wait);
       if (sample == nullptr) break;
@@ -135,5 +135,5 @@ TEST_F(RtspTimestamps64, AreNoTroubleForFfmpeg) {
   EXPECT_EQ(ffmpeg(at_server(), "udp"), 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -23,7 +23,7 @@
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -254,5 +254,5 @@ TEST_F(JournalLog, IsNotWhereStandardErrorWasRedirected) {
   EXPECT_THAT(line_of(spdlog::level::warn), MatchesRegex("....-..-.. ..:..:..\\.... warning \\[supervisor\\] text\n"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

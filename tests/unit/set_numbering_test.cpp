@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t utc = 1'800'000'000 * second;
@@ -248,5 +248,5 @@ TEST(SetNumbering, GivesTheNearestFramesOfACameraWithMore) {
   EXPECT_EQ(given_by(2.5).skipped, 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -21,7 +21,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Next = FrameRingReader::Next;
 
@@ -400,5 +400,5 @@ TEST(RigPageGarbage, ARecordingsStateIsNumbersAndAPathThatEnds) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

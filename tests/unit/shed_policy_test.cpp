@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -138,5 +138,5 @@ TEST(ShedPolicy, TheLowestGoesFirstWhereADeviceIsTooSmall) {
   EXPECT_EQ(ShedPolicy::first_to_go({}), std::nullopt);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

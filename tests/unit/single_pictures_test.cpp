@@ -7,7 +7,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -112,7 +112,7 @@ TEST_F(SinglePictures, WhatIsNoPictureAnyMoreIsAnError) {
              "something else than a JPEG picture (Content-Type: text/html)"},
         {sent(half, "image/jpeg"), Kind::lost, "closes the connection within a picture"},
         {sent(bytes_of(file("small.jpg")), "image/jpeg"), Kind::lost, "another size"},
-        {"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n", Kind::not_found, "answers 404 Not Found"}}) {
+        {"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n", Kind::not_found, "answers GET with 404 Not Found"}}) {
     std::atomic<int> asked{0};
     const Server camera([&](int fd, const std::atomic<bool>&) {
       read_request(fd);
@@ -161,5 +161,5 @@ TEST_F(SinglePictures, TheEndOfOneIsFound) {
   EXPECT_FALSE(find_jpeg("GIF89a"));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

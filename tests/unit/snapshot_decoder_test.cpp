@@ -23,7 +23,7 @@
 #include "tests/unit/sanitized.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::Clip;
@@ -126,6 +126,14 @@ TEST(SnapshotDecoder, ThatItFailedIsRemembered) {
   EXPECT_EQ(faults_of_children(), before) << "no process was started for it";
 }
 
+// And not newer ones that cannot be decoded.
+TEST(SnapshotDecoder, SaysWhichPacketHoldsTheFrame) {
+  auto group = group_of(8);
+  EXPECT_EQ(decode_apart(group).packet, 7U);
+  for (std::size_t i = 5; i < group.size(); ++i) group[i].bytes = std::make_shared<std::vector<std::uint8_t>>();
+  EXPECT_EQ(decode_apart(group).packet, 4U);
+}
+
 TEST(SnapshotDecoder, WhatCannotBeDecodedIsAnError) {
   auto header = std::make_shared<LiveHeader>();
   header->stream = clip().parameters;
@@ -137,5 +145,5 @@ TEST(SnapshotDecoder, WhatCannotBeDecodedIsAnError) {
   EXPECT_THROW(decode_apart({piece}), Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -27,7 +27,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
@@ -390,5 +390,5 @@ TEST_F(Snapshots, TheEndDoesNotWaitForADiskThatHangs) {
   go_on->set_value();
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -12,7 +12,7 @@
 #include "app/source/track_clock.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
@@ -186,5 +186,5 @@ TEST(SoundClock, StaysWithAVideoWhoseClockRunsWrong) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -10,7 +10,7 @@
 #include "tests/unit/coded_units.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr int rate = 48'000;
 constexpr int samples = 1536;
@@ -59,5 +59,5 @@ TEST(SoundFrames, AreWholeWhateverTheyCameIn) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

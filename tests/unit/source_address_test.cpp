@@ -12,7 +12,7 @@
 #include "stages/sources/source_end.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -213,5 +213,5 @@ TEST(SourceEnd, IsOfFilesAndOfWhatIsReadOverHttp) {
   EXPECT_FALSE(can_end({.url = "test://pattern?frames=1", .loop = true}));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -14,7 +14,7 @@
 #include "app/rings/timeline.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
@@ -408,5 +408,5 @@ TEST_P(AnyPattern, EndsWithinTheBound) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyPattern, testing::Range(0U, 60U));
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

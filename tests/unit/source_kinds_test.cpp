@@ -12,7 +12,7 @@
 #include "tests/paths.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -115,5 +115,5 @@ TEST(SourceKinds, ShareNoNameAndNoAddress) {
   EXPECT_THROW(SourceKindRegistration({.name = "other files"}), std::logic_error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

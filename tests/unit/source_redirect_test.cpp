@@ -4,7 +4,7 @@
 #include "tests/unit/web.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::seconds;
@@ -128,5 +128,5 @@ TEST_F(SourceRedirect, WhatIsNoVideoIsNamed) {
   EXPECT_EQ(elsewhere.asked(), 0);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -221,5 +221,5 @@ TEST(TilesPlan, ShareTheRingOfTheSource) {
   EXPECT_EQ(camera.nodes[1].output.kind, MemoryKind::host);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -20,7 +20,7 @@
 #include "tests/unit/ring_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 using test::after;
@@ -445,5 +445,5 @@ TEST(RateLimit, DoesNotMakeUpForAGap) {
   EXPECT_EQ(taken(12.5, times), (std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

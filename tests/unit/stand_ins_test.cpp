@@ -9,7 +9,7 @@
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -108,5 +108,5 @@ TEST(StandIns, WhatOnlyThatGpuHasIsLeftToThePlan) {
   EXPECT_FALSE(result.ipc_memory);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

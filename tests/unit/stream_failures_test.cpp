@@ -1,10 +1,11 @@
 // Live sources whose peers refuse, stay silent or speak another language.
 #include "core/clock.h"
 #include "core/error.h"
+#include "stages/sources/source_errors.h"
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -123,6 +124,26 @@ TEST_F(StreamFailures, AnswersOfServersHaveTheirMeaning) {
   }
 }
 
+// What may help comes behind what was seen, as a question.
+TEST_F(StreamFailures, SayFirstWhatWasSeen) {
+  const ReadWatch watch(never);
+  const LibavMessages messages = source_messages();
+  const std::vector<std::pair<int, std::string>> texts{
+      {AVERROR(ECONNREFUSED), "cam refuses the connection (is "},
+      {AVERROR(EHOSTUNREACH), "cam cannot be reached: No route to host (is "},
+      {AVERROR(ENETUNREACH), "cam cannot be reached: Network is unreachable (has "},
+      {AVERROR(EADDRINUSE), "cam cannot be listened to: Address already in use (has "},
+      {AVERROR(EADDRNOTAVAIL), "cam cannot be listened to, or reached from here: Cannot assign requested address (is "},
+      {AVERROR(EACCES), "cam cannot be opened: Permission denied (does "},
+      {AVERROR(ETIMEDOUT), "cam does not answer: Connection timed out (is "},
+      {AVERROR_INVALIDDATA, "cam sends what FFmpeg cannot read: Invalid data (is "},
+      {AVERROR_EOF, "cam closes the connection before there is any video"},
+      {AVERROR(EPROTO), "cam cannot be opened: Protocol error"},
+  };
+  for (const auto& [code, text] : texts)
+    EXPECT_THAT(opening_error(code, "cam", watch, messages, nullptr).what(), testing::StartsWith(text));
+}
+
 TEST_F(StreamFailures, PeerThatClosesAtOnceIsLost) {
   const Server server([](int /*fd*/, const std::atomic<bool>& /*over*/) {});
   for (const std::string scheme : {"rtsp", "rtsps", "http", "https", "tcp"}) {
@@ -147,7 +168,8 @@ TEST_F(StreamFailures, WrongPassphraseOfSrt) {
   } while (failure.kind == Kind::timed_out && Clock::now() < deadline);
   EXPECT_EQ(failure.kind, Kind::refused);
   EXPECT_THAT(failure.text,
-              AllOf(HasSubstr("ends the connection while it is made (are passphrase"), Not(HasSubstr("wrong-horse"))));
+              AllOf(HasSubstr("ends the connection while it is made, and does not say why (are passphrase"),
+                    Not(HasSubstr("wrong-horse"))));
 }
 
 TEST_F(StreamFailures, RtpWithoutDescriptionIsUnsupported) {
@@ -199,5 +221,5 @@ while True:
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -6,7 +6,7 @@
 #include "tests/unit/live_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using std::chrono::milliseconds;
@@ -320,5 +320,5 @@ TEST_F(StreamSource, CaptureDevice) {
   EXPECT_EQ(count_packets(*source, {5, 0}).video, 5);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -11,7 +11,7 @@
 #include "core/ffmpeg.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 FrameFormat i420(int width, int height) { return {.pixels = PixelFormat::i420, .width = width, .height = height}; }
 
@@ -178,5 +178,5 @@ TEST(TestPattern, RefusesWhatItCannotPaint) {
   EXPECT_THROW(PatternPainter{nv12}, Error);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -19,7 +19,7 @@
 #include "app/rings/stop_signal.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -250,5 +250,5 @@ TEST(StopSignal, GivesUpAtOnceWhereNobodyWantsWhatIsDecoded) {
   EXPECT_TRUE(stop.stopped() && stop.given_up());
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -9,7 +9,7 @@
 #include "app/control/thread_times.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -238,5 +238,5 @@ TEST(ThreadWatch, AMainThreadMayWorkForSomeSeconds) {
   EXPECT_TRUE(watch.hung({.beat = start, .cpu_time = 1'000'000'000}, start + 10'000'000'000));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

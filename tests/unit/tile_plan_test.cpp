@@ -12,7 +12,7 @@
 #include "tests/unit/band_test_support.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using Filters = std::vector<FilterConfig>;
 
@@ -161,5 +161,5 @@ TEST(TilePlan, IsWhatChainsDo) {
   EXPECT_GT(refused, 20);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -7,7 +7,7 @@
 #include "core/retry_wait.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
@@ -272,5 +272,5 @@ TEST(RetryWait, DoublesUpToTheLongestWithJitter) {
   EXPECT_GE(wait.next(true), std::chrono::seconds(4));
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

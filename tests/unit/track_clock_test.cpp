@@ -14,7 +14,7 @@
 #include "app/source/source_clock.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t second = 1000 * ms;
@@ -325,5 +325,5 @@ TEST(TrackClock, TakesAnyTimes) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

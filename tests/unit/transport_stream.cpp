@@ -52,6 +52,16 @@ std::string make_pes(const std::string& body, const PesHead& head) {
          fields + body;
 }
 
+std::string body_of(const std::string& pes) { return pes.substr(9 + at(pes, 8)); }
+std::string head_of(const std::string& pes) { return pes.substr(0, pes.size() - body_of(pes).size()); }
+
+std::string filled(std::string pes, std::size_t field) {
+  const std::size_t missing = (room - (pes.size() + field) % room) % room;
+  const std::size_t head = head_of(pes).size();
+  pes[8] = static_cast<char>(at(pes, 8) + missing);
+  return pes.insert(head, missing, '\xff');
+}
+
 std::vector<std::string> TsPacker::pack(const std::string& pes, const std::string& field, std::size_t stuffed_at) {
   constexpr std::size_t few = 40;
   std::vector<std::string> packets;

@@ -20,6 +20,12 @@ struct PesHead {
 };
 std::string make_pes(const std::string& body, const PesHead& head = {});
 
+// Behind its head.
+std::string body_of(const std::string& pes);
+std::string head_of(const std::string& pes);
+// With as many bytes in its head that its packets are full, the first of which has a field of that size.
+std::string filled(std::string pes, std::size_t field);
+
 // The packets of one stream.
 class TsPacker {
  public:

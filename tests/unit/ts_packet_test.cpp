@@ -8,7 +8,7 @@
 #include "tests/unit/transport_stream.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using testing::ElementsAre;
@@ -169,5 +169,5 @@ TEST_F(Framing, LeavesOutRtpHeads) {
   EXPECT_EQ(marks(), "c");
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -13,7 +13,7 @@
 #include "tests/unit/transport_stream.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using testing::Gt;
@@ -128,18 +128,6 @@ class OfTransportStream : public testing::Test {
 
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());
-}
-
-// Behind its head.
-std::string body_of(const std::string& pes) { return pes.substr(9 + static_cast<std::uint8_t>(pes.at(8))); }
-std::string head_of(const std::string& pes) { return pes.substr(0, pes.size() - body_of(pes).size()); }
-
-// With as many bytes in its head that its packets are full, the first of which has a field of that size.
-std::string filled(std::string pes, std::size_t field) {
-  const std::size_t missing = (184 - (pes.size() + field) % 184) % 184;
-  const std::size_t head = head_of(pes).size();
-  pes[8] = static_cast<char>(static_cast<std::uint8_t>(pes[8]) + missing);
-  return pes.insert(head, missing, '\xff');
 }
 
 struct Codec {
@@ -381,5 +369,5 @@ TEST(OfTransportStreams, AreReadInPacketsOf188BytesAlone) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

@@ -6,7 +6,7 @@
 #include "tests/unit/link_test_support.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 constexpr std::uint8_t untouched = 0xaa;
 
@@ -113,5 +113,5 @@ TEST_F(UcxWire, WritesNothingToMemoryAfterItIsClosed) {
   }
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

@@ -9,7 +9,7 @@
 #include "tests/unit/coded_units.h"
 
 namespace campipe {
-namespace {
+namespace CAMPIPE_FILE {
 
 using namespace test;
 using Answer = UnitCheck::Answer;
@@ -80,5 +80,5 @@ INSTANTIATE_TEST_SUITE_P(Codecs, Checked,
                                   std::to_string(test.param.slices);
                          });
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe

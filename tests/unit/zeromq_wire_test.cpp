@@ -10,7 +10,7 @@
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
-namespace {
+namespace CAMPIPE_FILE {
 
 class OneBody final : public LinkWire::Inbox {
  public:
@@ -105,5 +105,5 @@ TEST(ZeroMqWire, NoBodyIsLargerOrInMorePartsThanItCanBe) {
   zmq_ctx_term(context);
 }
 
-}  // namespace
+}  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

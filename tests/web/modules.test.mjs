@@ -11,6 +11,9 @@ const format = await import('/static/format.js');
 const {placeOf} = await import('/static/camera_motion.js');
 globalThis.document ??= {addEventListener() {}};
 const {clockOf} = await import('/static/cluster.js');
+globalThis.window ??= {MediaSource: class extends EventTarget {}};
+globalThis.URL.createObjectURL = () => '';
+const {MediaSink} = await import('/static/media_sink.js');
 
 const timescale = 90000;
 
@@ -249,4 +252,14 @@ describe('requests', () => {
     const disk = () => answer(503, {error: 'the disk does not answer'}, {'Retry-After': '10'});
     assert.equal(await withAnswers([disk], fails('the disk does not answer')), 1);
   });
+});
+
+test('another codec needs a fresh source, and another size of the same one does not', () => {
+  const sink = new MediaSink({addEventListener() {}}, assert.fail);
+  const h264 = 'video/mp4; codecs="avc1.64001f"';
+  const hevc = 'video/mp4; codecs="hvc1.1.6.L93.B0"';
+  assert.ok(sink.takes(hevc), 'the first one');
+  sink.header(h264, header());
+  assert.ok(sink.takes('video/mp4; codecs="avc1.42c01e"'));
+  assert.ok(!sink.takes(hevc));
 });

@@ -67,7 +67,8 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
       {.meaning = "of a live source: by what frames and sound lie where they do in time. `camera`: by the "
                   "timestamps that the source sends, as long as its [clock](reliability.md#timestamps-or-clocks-are-"
                   "wrong) can be used; `arrival`: by when they arrive, their time of day too. HLS keeps the times "
-                  "of its pieces"});
+                  "of its pieces, and its time of day is that of `EXT-X-PROGRAM-DATE-TIME`, where a live playlist has "
+                  "it"});
   keys.key("use_absolute_timestamp", &C::use_absolute_timestamp,
            {.meaning = "with `timestamps: camera`, which time of day frames have. `true`: files' creation times, the "
                        "index and the overlay of times have the time at which the "

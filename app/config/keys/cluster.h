@@ -19,7 +19,8 @@ void describe_keys(Keys& keys, Of<ClusterTlsConfig>) {
             .range = "a file (PEM)",
             .fallback = required});
   keys.key("certificate", &T::certificate, ParsedKey{read_certificate, "string", file},
-           {.meaning = "this node's certificate, which it shows to etcd and to the other nodes",
+           {.meaning = "this node's certificate, which it shows to etcd and to the other nodes; its common name is the "
+                       "node's name",
             .range = "a file (PEM)",
             .fallback = required});
   keys.key("key", &T::key, ParsedKey{read_private_key, "string", file},

@@ -33,8 +33,9 @@ void describe_keys(Keys& keys, Of<RecordConfig>) {
             .range = "1M to 1000T",
             .fallback = "no limit"});
   keys.key("keep_free", &R::keep_free, ParsedKey{read_bytes, "size", R"({"$ref": "#/$defs/size"})"},
-           {.meaning = "when the disk has less free space, the oldest files of this recording that together have the "
-                       "missing size are deleted, but not the file that is being written",
+           {.meaning = "when the disk has less free space, the oldest files of all recordings on it that have this "
+                       "key are deleted, until as much is free as the largest of them says, but not the files that are "
+                       "being written",
             .unit = "bytes",
             .range = "1M to 1000T",
             .fallback = "none"});

@@ -54,7 +54,8 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
             .range = "`0000` to `0077`",
             .fallback = "as it is started, and at least `0027`"});
   keys.key("mps", &R::mps, ParsedKey{read_mps, "choice", R"({"enum": ["off", "use"]})"},
-           {.meaning = "`use`: the processes share the GPUs through NVIDIA's MPS daemon, which must run "
+           {.meaning = "`use`: the processes share the GPUs through NVIDIA's MPS daemon; no GPU is used as long as "
+                       "that does not run "
                        "([costs](operations.md#gpus)); `off`: campipe does not join a daemon that runs"});
   keys.section("cluster", &R::cluster,
                {.meaning = "several machines that run one rig, of which this one is a node", .fallback = "no cluster"});

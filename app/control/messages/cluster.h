@@ -92,9 +92,24 @@ struct LeaveCluster : Empty {
   static constexpr std::string_view type = "leave";
 };
 
-// What somebody asks of it through this node (DrainNode, MoveToNode) is answered by an Answer with the same number.
-using ToCluster =
-    MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, DrainNode, MoveToNode, LeaveCluster>;
+// An entry of the cluster's rig is to be another one, or gone, if that rig is still the one whose text was checked with
+// this change: the one that was written last on this node (ClusterRigWritten).
+struct ChangeRig {
+  static constexpr std::string_view type = "change_rig";
+  std::uint64_t request = 0;
+  std::uint64_t digest = 0;  // of that text (LoadedConfig::digest)
+  std::string section;       // as section_of() names it
+  std::string name;
+  nlohmann::json keys;  // null: it goes
+  static void fields(auto& m, auto&& f) {
+    f("request", m.request), f("digest", m.digest), f("section", m.section), f("name", m.name), f("keys", m.keys);
+  }
+};
+
+// What somebody asks of it through this node (DrainNode, MoveToNode, ChangeRig) is answered by an Answer with the same
+// number.
+using ToCluster = MessageList<JoinCluster, OfferNode, PlanCameras, HoldPushes, RecordedCameras, DrainNode, MoveToNode,
+                              ChangeRig, LeaveCluster>;
 
 // ---- From it
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/publisher/recording/record_archive.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -15,132 +16,152 @@ constexpr auto patience = std::chrono::seconds(3);        // with a disk that do
 constexpr auto line_patience = std::chrono::seconds(2);   // with lines that a successor would need
 constexpr auto last_patience = std::chrono::seconds(1);   // at the end: users are promised whole files within 5 s
 constexpr auto retry_interval = std::chrono::seconds(1);  // of lines that could not be written
-constexpr auto retention_interval = std::chrono::seconds(60);
-constexpr auto sync_interval = std::chrono::seconds(10);
-constexpr int last_pieces = 20;  // of the index, that are read when it is left
-
-// Whether the index is read as a whole now.
-bool load_last_pieces(RecordIndex& index) {
-  for (int i = 0; i < last_pieces; ++i) {
-    if (index.load_some()) return true;
-  }
-  return false;
-}
+constexpr auto sync_interval = std::chrono::seconds(7);   // with a fragment, less than the ten that users are promised
+constexpr int last_pieces = 20;                           // of the index, that are read when it is left
 
 }  // namespace
 
 struct DiskWork::Work {
-  using Job = std::function<void(RecordIndex&)>;
+  struct Line {
+    std::function<void(RecordIndex&)> write;
+    bool ends_file = false;
+    std::function<void()> prepare{};  // before it is written; may be empty
+  };
+  struct Sync {
+    std::function<void()> run;
+    bool awaited = false;  // by wait_for_lines()
+  };
 
-  Work(std::filesystem::path index, std::shared_ptr<RecordLock> taken)
-      : index_path(std::move(index)), record_lock(std::move(taken)) {}
+  Work(const RecordAbout& about, std::shared_ptr<RecordLock> lock, std::shared_ptr<Housekeeping> of)
+      : index_path(index_of(about)),
+        archive(std::make_shared<RecordArchive>(index_path, std::move(lock), about)),
+        house(std::move(of)) {}
 
-  void run(const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before);
-  void work(RecordIndex& index);
-  void enforce(RecordIndex& index, const RetentionLimits& limits);
-  void post(Job job);
-  // These with the mutex locked.
-  Job next_job();
-  [[nodiscard]] bool busy() const { return working || !lines.empty() || !others.empty(); }
+  void run(const std::optional<RecordIndex::Begin>& left, std::optional<RecordIndex::Ended> before,
+           const std::shared_ptr<FileEnding>& ending_before);
+  void post(Line line);
+  void post(Sync sync);
+  void work();
+  void write_next_line(std::unique_lock<std::mutex>& lock);
+  void sync_next(std::unique_lock<std::mutex>& lock);
+  // With the mutex locked.
+  [[nodiscard]] bool busy() const { return working || !lines.empty() || !syncs.empty() || index_changed; }
   [[nodiscard]] bool hangs() const { return since && Clock::now() - *since > patience; }
 
   const std::filesystem::path index_path;
-  std::shared_ptr<RecordLock> record_lock;
-  OpenFile open_file;
+  std::shared_ptr<RecordArchive> archive;
+  const std::shared_ptr<Housekeeping> house;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Job> lines;  // of the index
-  std::deque<Job> others;
-  std::size_t unwritten = 1;                              // lines, with the one being written; at first a predecessor's
-  bool working = true;                                    // at first on a predecessor's lines
+  std::deque<Line> lines;  // of the index
+  std::deque<Sync> syncs;
+  bool index_changed = false;  // a file has ended in it, and that is not on the disk for good
+  std::size_t awaited = 1;     // lines and syncs, with the one being done; at first a predecessor's lines
+  bool working = true;         // at first on a predecessor's lines
   std::optional<Clock::time_point> since = Clock::now();  // that the disk was asked; nothing: it has answered
   bool leaving = false;
   bool over = false;
   std::optional<std::string> sync_problem;
-  std::optional<std::string> retention_problem;
-  std::string reported_problem;  // of retention; of the thread
 };
 
-void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left,
-                         const std::optional<RecordIndex::Ended>& before) {
-  {
-    RecordIndex index(index_path, left, before);
-    work(index);
-  }
-  record_lock.reset();
+void DiskWork::Work::run(const std::optional<RecordIndex::Begin>& left, std::optional<RecordIndex::Ended> before,
+                         const std::shared_ptr<FileEnding>& ending_before) {
+  if (before && ending_before)
+    before->end.bytes = ending_before->try_to_add_index(before->end.bytes, before->end.duration);
+  archive->open(left, before);
+  house->enter(archive);
+  work();
+  archive.reset();  // and with it the lock
   const std::lock_guard lock(mutex);
   over = true;
   changed.notify_all();
 }
 
-// Lines come first, since a successor may need them; null: there is nothing to do.
-DiskWork::Work::Job DiskWork::Work::next_job() {
-  std::deque<Job>& from = lines.empty() ? others : lines;
-  if (from.empty()) return nullptr;
-  Job job = std::move(from.front());
-  from.pop_front();
-  return job;
-}
-
-// What is asked for comes first; the index is read in between.
-void DiskWork::Work::work(RecordIndex& index) {
-  bool loaded = false;
+// Lines come first, since a successor may need them; the index is read in between.
+void DiskWork::Work::work() {
   std::unique_lock lock(mutex);
-  --unwritten;
+  --awaited;
   for (;;) {
     working = false;
     since.reset();
     changed.notify_all();
+    const bool loaded = archive->is_loaded();
     const auto asked = [this] { return leaving || busy(); };
     const bool idle = !changed.wait_for(lock, loaded ? retry_interval : retry_interval * 0, asked);
-    const bool is_line = !lines.empty();
-    const Job job = next_job();
-    if (!idle && !job) break;
-    working = job != nullptr;
+    if (!idle && !busy()) break;
+    working = busy();
     since = Clock::now();
-    lock.unlock();
-    if (job) {
-      job(index);
-    } else if (!loaded) {
-      loaded = index.load_some();
+    if (!lines.empty()) {
+      write_next_line(lock);
+    } else if (!syncs.empty()) {
+      sync_next(lock);
+    } else if (std::exchange(index_changed, false)) {
+      lock.unlock();
+      archive->use([](RecordIndex& index) { index.sync(); });
+      lock.lock();
+    } else {
+      lock.unlock();
+      archive->load_some();
+      archive->use([](RecordIndex& index) { index.write_pending(); });
+      lock.lock();
     }
-    index.write_pending();
-    lock.lock();
-    if (is_line) --unwritten;
   }
   lock.unlock();
-  if (!loaded) load_last_pieces(index);
+  for (int i = 0; i < last_pieces && !archive->load_some(); ++i) continue;
 }
 
-// It needs the whole index. What else is asked for meanwhile has its turn between two pieces; at the end only some
-// pieces more are waited for.
-void DiskWork::Work::enforce(RecordIndex& index, const RetentionLimits& limits) {
-  const bool loaded = index.load_some();
-  {
-    const std::lock_guard lock(mutex);
-    if (!loaded && !leaving) {
-      return others.push_back([this, limits](RecordIndex& again) { enforce(again, limits); });
-    }
+void DiskWork::Work::write_next_line(std::unique_lock<std::mutex>& lock) {
+  const Line line = std::move(lines.front());
+  lines.pop_front();
+  lock.unlock();
+  if (line.prepare) line.prepare();
+  archive->use([&line](RecordIndex& index) {
+    line.write(index);
+    index.write_pending();
+  });
+  if (line.ends_file) house->file_ended(index_path);
+  lock.lock();
+  --awaited;
+  index_changed = index_changed || line.ends_file;
+}
+
+void DiskWork::Work::sync_next(std::unique_lock<std::mutex>& lock) {
+  const Sync sync = std::move(syncs.front());
+  syncs.pop_front();
+  lock.unlock();
+  std::optional<std::string> problem;
+  try {
+    sync.run();
+  } catch (const std::exception& error) {
+    problem = error.what();
   }
-  if (!loaded && !load_last_pieces(index)) return;
-  const RetentionResult result =
-      enforce_limits(limits, index_path.parent_path(), index.files(), open_file, utc_now_ns());
-  for (const auto& gone : result.gone) index.deleted(gone.path, gone.reason);
-  if (std::exchange(reported_problem, result.problem) == result.problem || result.problem.empty()) return;
-  const std::lock_guard lock(mutex);
-  retention_problem = result.problem;
+  lock.lock();
+  if (sync.awaited) --awaited;
+  if (problem) sync_problem = std::move(problem);
 }
 
-void DiskWork::Work::post(Job job) {
+void DiskWork::Work::post(Line line) {
   const std::lock_guard lock(mutex);
-  others.push_back(std::move(job));
+  lines.push_back(std::move(line));
+  ++awaited;
   changed.notify_all();
 }
 
-DiskWork::DiskWork(const std::filesystem::path& index, std::shared_ptr<RecordLock> lock,
-                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before)
-    : work_(std::make_shared<Work>(index, std::move(lock))) {
-  std::thread([work = work_, left, before] { work->run(left, before); }).detach();
+void DiskWork::Work::post(Sync sync) {
+  const std::lock_guard lock(mutex);
+  if (sync.awaited) ++awaited;
+  syncs.push_back(std::move(sync));
+  changed.notify_all();
+}
+
+DiskWork::DiskWork(const RecordAbout& about, std::shared_ptr<RecordLock> lock, std::shared_ptr<Housekeeping> house,
+                   const std::optional<RecordIndex::Begin>& left, const std::optional<RecordIndex::Ended>& before,
+                   std::shared_ptr<FileEnding> ending_before)
+    : work_(std::make_shared<Work>(about, std::move(lock), std::move(house))) {
+  if (ending_before) work_->post(Work::Sync{[ending_before] { ending_before->complete(); }, true});
+  std::thread([work = work_, left, before, ending = std::move(ending_before)] {
+    work->run(left, before, ending);
+  }).detach();
 }
 
 DiskWork::~DiskWork() {
@@ -153,57 +174,37 @@ DiskWork::~DiskWork() {
                 work_->index_path.string());
 }
 
-void DiskWork::post_line(std::function<void(RecordIndex&)> line) {
-  const std::lock_guard lock(work_->mutex);
-  work_->lines.push_back(std::move(line));
-  ++work_->unwritten;
-  work_->changed.notify_all();
-}
-
 void DiskWork::begin(const RecordIndex::Begin& file) {
-  post_line([file](RecordIndex& index) { index.begin(file); });
+  work_->post(Work::Line{[file](RecordIndex& index) { index.begin(file); }});
 }
 
-void DiskWork::end(const RecordIndex::End& end) {
-  post_line([end](RecordIndex& index) { index.end(end); });
-  retain_soon();
+// The housekeeper may use the index while the file gets its own.
+void DiskWork::end(const RecordIndex::End& end, const std::shared_ptr<FileEnding>& ending) {
+  const auto ended = std::make_shared<RecordIndex::End>(end);
+  Work::Line line{[ended](RecordIndex& index) { index.end(*ended); }, true};
+  if (ending)
+    line.prepare = [ended, ending] { ended->bytes = ending->try_to_add_index(ended->bytes, ended->duration); };
+  work_->post(std::move(line));
+  if (ending) work_->post(Work::Sync{[ending] { ending->complete(); }, true});
 }
 
 void DiskWork::deleted(const std::filesystem::path& file, const std::string& reason) {
-  post_line([file, reason](RecordIndex& index) { index.deleted(file, reason); });
+  work_->post(Work::Line{[file, reason](RecordIndex& index) { index.deleted(file, reason); }});
 }
 
 void DiskWork::wait_for_lines() {
   std::unique_lock lock(work_->mutex);
   if (work_->hangs()) return;
-  work_->changed.wait_for(lock, line_patience, [this] { return work_->unwritten == 0; });
-}
-
-void DiskWork::sync(std::function<void()> sync) {
-  work_->post([work = work_.get(), sync = std::move(sync)](RecordIndex&) {
-    try {
-      sync();
-    } catch (const std::exception& error) {
-      const std::lock_guard lock(work->mutex);
-      work->sync_problem = error.what();
-    }
-  });
+  work_->changed.wait_for(lock, line_patience, [this] { return work_->awaited == 0; });
 }
 
 void DiskWork::sync_now_and_then(std::function<void()> sync) {
   if (Clock::now() < next_sync_ || busy()) return;
   next_sync_ = Clock::now() + sync_interval;
-  this->sync(std::move(sync));
+  work_->post(Work::Sync{std::move(sync)});
 }
 
-void DiskWork::keep(const std::string& open_file) { work_->open_file.set(open_file); }
-
-void DiskWork::retain(const RetentionLimits& limits) {
-  if (!limits.age && !limits.bytes && !limits.free) return;
-  if (Clock::now() < next_retention_ || busy()) return;
-  next_retention_ = Clock::now() + retention_interval;
-  work_->post([work = work_.get(), limits](RecordIndex& index) { work->enforce(index, limits); });
-}
+void DiskWork::keep(const std::string& open_file) { work_->archive->open_file().set(open_file); }
 
 bool DiskWork::busy() const {
   const std::lock_guard lock(work_->mutex);
@@ -218,11 +219,6 @@ bool DiskWork::hangs() const {
 std::optional<std::string> DiskWork::take_sync_problem() {
   const std::lock_guard lock(work_->mutex);
   return std::exchange(work_->sync_problem, std::nullopt);
-}
-
-std::optional<std::string> DiskWork::take_retention_problem() {
-  const std::lock_guard lock(work_->mutex);
-  return std::exchange(work_->retention_problem, std::nullopt);
 }
 
 }  // namespace campipe

@@ -6,16 +6,17 @@
 
 #include "core/clock.h"
 #include "core/first_word.h"
+#include "core/nanoseconds.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::int64_t second = 1'000'000'000;
 // A clock that shows less has not been set: cameras' boxes without a battery begin in 1970.
-constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * second;  // 2020
-constexpr std::int64_t clock_tolerance = 3600 * second;
-constexpr std::int64_t longest_doubt = 24 * 3600 * second;  // of a clock, and the shortest gap that gives cause for it
-constexpr std::size_t most_jumps = 16;                      // that are thought possible; what is before counts
+constexpr std::int64_t clocks_are_set_after = 1'577'836'800 * ns_per_s;  // 2020
+constexpr std::int64_t clock_tolerance = 3600 * ns_per_s;
+constexpr std::int64_t longest_doubt =
+    24 * 3600 * ns_per_s;               // of a clock, and the shortest gap that gives cause for it
+constexpr std::size_t most_jumps = 16;  // that are thought possible; what is before counts
 
 // No file was closed then.
 bool is_wrong(std::int64_t time, std::int64_t utc) {

@@ -33,11 +33,22 @@ void IndexLines::write_pending() {
   if (written == static_cast<ssize_t>(text.size())) {
     pending_.clear();
     cut_off_ = reported_ = false;
+    unsynced_ = true;
     return;
   }
   const int code = written < 0 ? errno : ENOSPC;
   if (written > 0) cut_off_ = true;  // what is there of it is damaged or doubled, and both is understood
   if (!std::exchange(reported_, true)) spdlog::error("{}", file_error("cannot write " + path_.string(), code).what());
+}
+
+void IndexLines::sync() {
+  if (!std::exchange(unsynced_, false)) return;
+  const UniqueFd fd = open_below(in_own_folder(path_), O_WRONLY);
+  const UniqueFd folder = is_in_folder_ ? UniqueFd() : open_folder_of(in_own_folder(path_), O_RDONLY);
+  const bool done = fd && ::fdatasync(fd.get()) == 0 && (is_in_folder_ || (folder && ::fsync(folder.get()) == 0));
+  is_in_folder_ = is_in_folder_ || done;
+  if (!done && !std::exchange(reported_, true))
+    spdlog::error("{}", file_error("cannot put " + path_.string() + " on the disk", errno).what());
 }
 
 }  // namespace campipe

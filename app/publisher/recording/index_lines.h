@@ -19,11 +19,15 @@ class IndexLines {
   void append(const std::string& line);
   // Tries to write what could not be written.
   void write_pending();
+  // Puts what has been written on the disk, so that it survives a power cut.
+  void sync();
 
  private:
   const std::filesystem::path path_;
   std::string pending_;  // whole lines
   bool cut_off_ = false;
+  bool unsynced_ = false;
+  bool is_in_folder_ = false;  // its name is on the disk
   bool reported_ = false;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 // A bit rate that no camera has, or a GOP without end, shall not fill the memory; then less than `before`
 // is kept, or nothing before the next key frame.
-constexpr std::size_t most_bytes = std::size_t{128} << 20;
+constexpr std::size_t most_held_bytes = std::size_t{128} << 20;
 
 }  // namespace
 
@@ -37,14 +37,14 @@ void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
   kept_.emplace_back(packet, number);
   bytes_ += kept_.back().size();
   const std::int64_t newest_start = packet.times.pts - (moving_ ? 0 : before_.count());
-  while (keys_.size() > 1 && (kept_[keys_[1] - dropped_].pts() <= newest_start || bytes_ > most_bytes)) {
+  while (keys_.size() > 1 && (kept_[keys_[1] - dropped_].pts() <= newest_start || bytes_ > most_held_bytes)) {
     for (; dropped_ < keys_[1]; ++dropped_) {
       bytes_ -= kept_.front().size();
       kept_.pop_front();
     }
     keys_.pop_front();
   }
-  if (bytes_ > most_bytes) forget();
+  if (bytes_ > most_held_bytes) forget();
 }
 
 void MotionGate::resume(std::int64_t last_motion, float highest) {

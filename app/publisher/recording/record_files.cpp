@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/failpoint.h"
+#include "core/frame_age.h"
 #include "core/log.h"
 #include "core/orientation.h"
 #include "ipc/record_state.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr unsigned most_headless = 2;  // of a stream that has just begun, they may come with the next key frame
 
 constexpr auto lock_interval = std::chrono::milliseconds(20);
+
+constexpr auto room_patience = std::chrono::seconds(2);  // with the housekeeper of a full disk; rings hold more
 
 // The file that a predecessor left to be gone on in.
 std::optional<RecordIndex::Begin> left_open(const RecordState& state) {
@@ -35,13 +38,15 @@ std::optional<RecordIndex::Ended> ended_before(const RecordState& state) {
 }  // namespace
 
 RecordFiles::RecordFiles(const ResolvedOutput& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
-                         const RunStart& run, Events events)
+                         const RunStart& run, std::shared_ptr<Housekeeping> house, Events events)
     : config_(config),
       store_(store),
       audio_(audio),
       pause_(pause),
       events_(std::move(events)),
       names_(config, run),
+      house_(std::move(house)),
+      claim_(house_, names_.index()),
       lock_(std::make_shared<RecordLock>(names_.index())) {}
 
 void RecordFiles::start(Clock::time_point wait_until) {
@@ -55,7 +60,12 @@ void RecordFiles::start(Clock::time_point wait_until) {
     }
   };
   while (!is_taken()) std::this_thread::sleep_for(lock_interval);
-  if (!disk_) disk_.emplace(names_.index(), lock_, left_open(store_.state()), ended_before(store_.state()));
+  if (disk_) return;
+  const auto left = left_open(store_.state());
+  const auto before = ended_before(store_.state());
+  const bool is_over = before && (!left || left->file != before->begin.file);  // the name may have been taken again
+  auto ending = is_over ? ending_of(names_.below(before->begin.file)) : nullptr;
+  disk_.emplace(about_of(config_), lock_, house_, left, before, std::move(ending));
 }
 
 // What is left open by a predecessor whose lock is not ours is ended by the next reader of the index.
@@ -77,7 +87,7 @@ bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const St
   if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);
   const auto is_over = [&] { return segment_->is_over(packet) || !names_.are_of(segment_->file().path); };
   if (segment_ && packet.key && is_over()) close(FileEnd::segment, &packet);
-  if (segment_ && packet.key && segment_->fragment_is_long(packet)) flush_before(packet);
+  if (segment_ && segment_->fragment_ends_before(packet)) flush_before(packet);
   if (!segment_ && (!packet.key || !pause_.may_try() || !begin(packet, stream))) return false;
   take_audio(packet.dts);
   segment_->write(packet, store_.write(number));
@@ -133,8 +143,21 @@ void RecordFiles::end_left(FileEnd why) {
     store_.store_none();
   } else {
     disk_->wait_for_lines();
-    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)});
+    disk_->end({left.end_utc, duration, left.position.offset, left.position.packets, name_of(why)},
+               ending_of(names_.below(file.path)));
     store_.close();
+  }
+}
+
+template <typename Work>
+auto RecordFiles::with_room(const Work& work) {
+  const Deadline deadline = Clock::now() + room_patience;
+  for (;;) {
+    try {
+      return work();
+    } catch (const NoRoomError& error) {
+      if (!house_->make_room(names_.index(), error.bytes, deadline)) throw;
+    }
   }
 }
 
@@ -154,14 +177,14 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
   RecordFile file;
   file.stream = stream;
   file.begin = first.times.pts;
-  file.start_utc = capture_utc_of(first);
+  file.start_utc = capture_utc_of(first.times);
   file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
   const std::string path = names_.path_at(file.start_utc);
   if (names_.overwrites(path, file.start_utc, store_.state())) remove_recording(names_.below(path));
   file.audio = audio_track(path);
   std::unique_ptr<Recorder> recorder;
   try {
-    recorder = create(names_.below(path), complete, file);
+    recorder = with_room([&] { return create(names_.below(path), complete, file); });
   } catch (...) {
     disk_->keep("");
     store_.store_none();
@@ -265,7 +288,7 @@ void RecordFiles::flush_before(const PacketView& next) { commit(next.times.pts, 
 void RecordFiles::commit(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
                          std::optional<std::int64_t> file_end) {
   take_audio(audio_until);
-  const Segment::Committed committed = segment_->commit(next_dts, file_end);
+  const Segment::Committed committed = with_room([&] { return segment_->commit(next_dts, file_end); });
   failpoint("publisher.flushed", config_.name);
   store_.commit(*segment_, committed);
   failpoint("publisher.committed", config_.name);
@@ -294,13 +317,10 @@ void RecordFiles::close(FileEnd why, const PacketView* next) {
   }
   if (segment_->committed().position.packets == 0) return discard();  // all was damaged
   segment_->finish();
-  const auto sync = segment_->sync();
-  complete();
-  disk_->sync(sync);
+  complete(segment_->ending());
 }
 
 void RecordFiles::drop() {
-  if (disk_) disk_->retain_soon();  // it may make room
   if (!segment_) return store_.store_none();
   if (segment_->committed().position.packets == 0) return discard();
   segment_->end_with(FileEnd::error, nullptr);
@@ -310,16 +330,17 @@ void RecordFiles::drop() {
   } catch (const RecordFileError& error) {  // the same disk; it plays without
     spdlog::debug("{}: {}", config_.name, error.what());
   }
-  complete();
+  complete(nullptr);
 }
 
 // That it is over is stored, and in its header, as far as its disk allows.
-void RecordFiles::complete() {
+void RecordFiles::complete(const std::shared_ptr<FileEnding>& ending) {
   const Segment::Extent& extent = segment_->committed();
   disk_->wait_for_lines();  // the end of the file before is in the state only as long as this one's is not
+  disk_->keep("");          // before the housekeeper looks at what has ended
   disk_->end({extent.end_utc, segment_->duration(), extent.position.offset, extent.position.packets,
-              name_of(segment_->ended())});
-  disk_->keep("");
+              name_of(segment_->ended())},
+             ending);
   segment_.reset();
   store_.close();
 }
@@ -339,10 +360,7 @@ void RecordFiles::discard() {
 
 std::optional<std::string> RecordFiles::tick() {
   if (!disk_) return std::nullopt;
-  if (const auto problem = disk_->take_retention_problem()) spdlog::warn("{}: {}", config_.name, *problem);
   auto problem = disk_->take_sync_problem();
-  const RecordConfig& record = *config_.record;
-  disk_->retain({record.delete_after, record.max_size, record.keep_free});
   return segment_ ? problem : std::nullopt;
 }
 

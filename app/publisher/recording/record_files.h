@@ -18,6 +18,7 @@
 #include "app/publisher/recording/audio_feed.h"
 #include "app/publisher/recording/change_limit.h"
 #include "app/publisher/recording/disk_work.h"
+#include "app/publisher/recording/housekeeping.h"
 #include "app/publisher/recording/record_names.h"
 #include "app/publisher/recording/record_pause.h"
 #include "app/publisher/recording/record_store.h"
@@ -35,7 +36,7 @@ class RecordFiles {
   };
   // All outlive it.
   RecordFiles(const ResolvedOutput& config, RecordStore& store, AudioFeed& audio, RecordPause& pause,
-              const RunStart& run, Events events);
+              const RunStart& run, std::shared_ptr<Housekeeping> house, Events events);
 
   // Takes the lock, and begins with the index. A process that has the lock is waited for until then.
   void start(Clock::time_point wait_until = {});
@@ -55,14 +56,16 @@ class RecordFiles {
   void end(FileEnd why, const PacketView* next = nullptr);
   // The file ends as it was committed; what came in later is lost.
   void drop();
-  // Limits what lies on the disk; often. Returns what went wrong with putting the open file on the disk.
+  // Often. Returns what went wrong with putting the open file on the disk.
   std::optional<std::string> tick();
 
   [[nodiscard]] bool is_open() const { return segment_.has_value(); }
   // The newest one; empty: it could not be made, or forget_newest().
   [[nodiscard]] const std::string& newest() const { return newest_path_; }
   void forget_newest() { newest_path_.clear(); }
-  [[nodiscard]] bool at_rest() const { return !disk_ || !disk_->busy() || disk_->hangs(); }
+  [[nodiscard]] bool at_rest() const {
+    return !disk_ || disk_->hangs() || (!disk_->busy() && house_->is_at_rest(names_.index()));
+  }
 
  private:
   bool begin(const PacketView& first, const StreamParameters& stream);
@@ -77,8 +80,12 @@ class RecordFiles {
   void commit(std::int64_t audio_until, std::optional<std::int64_t> next_dts,
               std::optional<std::int64_t> file_end = {});
   void close(FileEnd why, const PacketView* next);
-  void complete();
+  // `ending`: null: the file gets no index.
+  void complete(const std::shared_ptr<FileEnding>& ending);
   void discard();
+  // What `work` returns. Where something does not fit, old files make room for it.
+  template <typename Work>
+  auto with_room(const Work& work);
 
   const ResolvedOutput& config_;
   RecordStore& store_;
@@ -86,6 +93,8 @@ class RecordFiles {
   RecordPause& pause_;
   const Events events_;
   RecordNames names_;
+  const std::shared_ptr<Housekeeping> house_;
+  const Housekeeping::Claim claim_;
   std::shared_ptr<RecordLock> lock_;
   std::optional<DiskWork> disk_;    // once the lock has been taken
   std::optional<Segment> segment_;  // the open file

@@ -14,12 +14,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "app/config/stream_config.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/nanoseconds.h"
 #include "core/utc_text.h"
+#include "stages/sinks/file_ending.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
@@ -28,7 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::int64_t second = 1'000'000'000;
 constexpr int lines_at_once = 500;  // some milliseconds
 constexpr std::uint64_t behind_all_lines = std::uint64_t{1} << 40U;
 constexpr std::uint64_t newest_lines = 64UL << 10U;  // bytes; what was recorded last stands there
@@ -42,7 +42,7 @@ std::int64_t time_of(const json& line, const char* key) {
 }
 
 std::int64_t changed_at(const struct stat& file) {
-  return std::int64_t{file.st_mtim.tv_sec} * second + file.st_mtim.tv_nsec;
+  return std::int64_t{file.st_mtim.tv_sec} * ns_per_s + file.st_mtim.tv_nsec;
 }
 
 double seconds_of(std::int64_t ns) {
@@ -92,6 +92,8 @@ json begin_line(const std::string& name, const RecordIndex::Begin& file) {
   return {{"event", "begin"}, {"file", name}, {"start", utc_text(file.start)}, {"clock", clock_of(file)}};
 }
 
+std::string text_of(const json& line) { return line.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 // A power cut or a full disk leaves a last line without an end.
 bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
   char last = '\n';
@@ -100,18 +102,10 @@ bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
 
 }  // namespace
 
-fs::path record_index_path(const std::string& record_path, const std::string& camera, const std::string& output,
-                           const std::string& node) {
-  const std::string fixed = record_path.substr(0, record_path.find('%'));
-  const auto slash = fixed.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : fixed.substr(0, slash + 1);
-  const std::string name = output == "main" ? camera : camera + "." + output;
-  const std::string of_node = node.empty() ? "" : "@" + node;
-  return fs::path(expand_record_path(folder, camera, output, 0)) / (name + of_node + ".index.jsonl");
-}
-
-RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before)
-    : path_(path), out_(path), next_order_(behind_all_lines) {
+RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before,
+                         std::optional<RecordAbout> about)
+    : path_(path), out_(path), next_order_(behind_all_lines), about_(std::move(about)) {
+  if (about_) own_.emplace(*about_);
   failpoint("index.opening", path_.filename().string());
   UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
   if (!fd && errno != ENOENT && errno != ENOTDIR)
@@ -169,6 +163,8 @@ bool RecordIndex::load_some() {
     load_lines();
   } else if (loading_ == Loading::files) {
     check_files();
+  } else if (loading_ == Loading::folder) {
+    search_folder();
   }
   return loading_ == Loading::done;
 }
@@ -199,6 +195,65 @@ void RecordIndex::check_files() {
     file = is_gone(below(file->first)) ? files_.erase(file) : std::next(file);
   }
   if (file == files_.end()) finish_loading();
+  if (own_ && loading_ == Loading::done) loading_ = Loading::folder;
+}
+
+// Lines are lost in a power cut, or with the whole index.
+void RecordIndex::search_folder() {
+  std::error_code error;
+  if (!search_) search_.emplace(folder(), fs::directory_options::skip_permission_denied, error);
+  for (int i = 0; i < lines_at_once && !error && *search_ != fs::end(*search_); ++i) {
+    if (search_->depth() >= own_->depth()) search_->disable_recursion_pending();
+    const fs::path name = path_below(folder(), (*search_)->path()).name;
+    if (own_->may_be(name) && !files_.contains(name) && !touched_.contains(name)) take_in(name);
+    search_->increment(error);
+  }
+  if (!error && *search_ != fs::end(*search_)) return;
+  if (error && !is_gone(in_own_folder(path_))) spdlog::warn("cannot search {}: {}", folder().string(), error.message());
+  if (taken_in_ > 0) spdlog::warn("{}: {} files that were in no line are taken in", path_.string(), taken_in_);
+  sort_in();
+  search_.reset();
+  own_.reset();
+  touched_.clear();
+  loading_ = Loading::done;
+  if (about_->limits.any() || told_) set_about(*about_);
+}
+
+void RecordIndex::set_about(const RecordAbout& about) {
+  if (told_ == about) return;
+  told_ = about;
+  append(line_of(about));
+}
+
+// Among the others by when they were closed.
+void RecordIndex::sort_in() {
+  if (found_.empty()) return;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> others;  // order, and when they were closed
+  for (const auto& [name, file] : files_) {
+    if (!found_.contains(name)) others.emplace_back(file.order, file.time.written);
+  }
+  std::ranges::sort(others);
+  for (const std::string& name : found_) {
+    if (!files_.contains(name)) continue;
+    Closed& file = files_.at(name);
+    const auto next =
+        std::ranges::lower_bound(others, file.time.written, {}, &std::pair<std::uint64_t, std::int64_t>::second);
+    file.order = next == others.end() ? behind_all_lines - 1 : next->first;
+  }
+  found_.clear();
+}
+
+void RecordIndex::take_in(const std::string& name) {
+  struct stat status {};
+  if (files_.size() >= most_index_files || !status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
+  const auto start = own_->begun_at(name);
+  if (!start) return;
+  Closed found{0, *start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
+  found.end = std::max(found.time.written, found.start);
+  files_[name] = found;
+  append(end_line(name, found, found.end - found.start, "found", "arrival"));
+  found_.insert(name);
+  ++taken_in_;
 }
 
 void RecordIndex::finish_loading() {
@@ -210,17 +265,24 @@ void RecordIndex::finish_loading() {
     if (!is_gone(below(name))) end_interrupted(name, file);
   }
   begun_.clear();
+  if (own_) return;
   touched_.clear();
+  sort_in();
 }
 
 void RecordIndex::read(const std::string& text) {
   const json line = json::parse(text);
+  if (line.at("event") == "recording") {
+    told_ = about_in(line);
+    return;
+  }
   const std::string file = line.at("file");
   if (!is_inside(file)) throw Error("'" + file + "' does not lie in the index's folder");
   const std::string& event = line.at("event").get_ref<const std::string&>();
   if (touched_.contains(file)) return;
   if (files_.size() + begun_.size() >= most_index_files && !files_.contains(file)) return;
   begun_.erase(file);
+  found_.erase(file);
   if (event == "begin") {
     files_.erase(file);  // it was overwritten
     begun_[file] = {time_of(line, "start"), line.at("clock")};
@@ -229,6 +291,7 @@ void RecordIndex::read(const std::string& text) {
     const std::int64_t written = time_of(line, "written");
     if (!line.at("bytes").is_number_unsigned()) throw Error("'bytes' is no size");
     files_[file] = {lines_, time_of(line, "start"), end, {written, up_time_in(line)}, line["bytes"]};
+    if (line.value("reason", "") == "found") found_.insert(file);
   } else {
     files_.erase(file);
   }
@@ -240,8 +303,19 @@ void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   if (!may_hold_frames(below(name)) && remove_below(below(name))) return deleted(folder() / name, "empty");
   Closed ended{lines_, file.start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
   ended.end = std::max(ended.time.written, ended.start);
+  const auto ending = ending_of(below(name));
+  try {
+    if (ending) ended.bytes = ending->add_index(std::nullopt, std::nullopt);
+  } catch (const Error& error) {
+    spdlog::warn("{}; it plays without an index", error.what());
+  }
   files_[name] = ended;
   append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
+  try {
+    if (ending) ending->complete();
+  } catch (const Error& error) {
+    spdlog::warn("{}", error.what());
+  }
 }
 
 // Only what is still there.
@@ -251,7 +325,7 @@ void RecordIndex::rewrite() {
     LineReader in = newest(most_index_bytes);
     ReplacingFile out(in_own_folder(path_), path_.filename().string() + ".new");
     std::string text;
-    std::string kept;
+    std::string kept = told_ ? text_of(line_of(*told_)) + '\n' : "";
     for (auto next = in.next(text); next != LineReader::Next::end; next = in.next(text)) {
       if (next != LineReader::Next::line && next != LineReader::Next::unended) continue;
       const json line = json::parse(text, nullptr, false);
@@ -274,7 +348,7 @@ std::string RecordIndex::name_of(const fs::path& file) const { return path_below
 
 void RecordIndex::append(const json& line) {
   ++lines_;
-  out_.append(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  out_.append(text_of(line));
 }
 
 void RecordIndex::begin(const Begin& file) {
@@ -307,19 +381,21 @@ void RecordIndex::deleted(const fs::path& file, const std::string& reason) {
   append({{"event", "deleted"}, {"file", name}, {"time", utc_text(utc_now_ns())}, {"reason", reason}});
 }
 
-std::vector<RecordedFile> RecordIndex::files() {
+std::vector<RecordedFile> RecordIndex::files(std::size_t most) {
   while (!load_some()) continue;
   std::vector<std::pair<const std::string, Closed>*> order;
   for (auto& file : files_) order.push_back(&file);
-  std::ranges::sort(order, {}, [](const auto* file) { return file->second.order; });
+  std::ranges::sort(order, {},
+                    [](const auto* file) { return std::pair(file->second.order, file->second.time.written); });
   std::vector<ClosingTime> times;
   times.reserve(order.size());
   for (const auto* file : order) times.push_back(file->second.time);
   const std::int64_t utc = utc_now_ns();
   const std::vector<std::int64_t> ages = ages_.of(times, utc);
   std::vector<RecordedFile> files;
-  files.reserve(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
+  const std::size_t count = std::min(most, order.size());
+  files.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     files.push_back({folder() / order[i]->first, utc - ages[i], order[i]->second.bytes});
   }
   return files;

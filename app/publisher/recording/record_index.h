@@ -1,7 +1,8 @@
 // The files of one recording: lines of JSON in a file beside them, which record what was recorded when, and what may be
 // deleted. Files that are not in it are never touched.
 //
-// Each line is one event of one file, named relative to the index's folder:
+// A line may say what it is of, and which limits its files have (see record_about.h). Each other one is one event of
+// one file, named relative to the index's folder:
 //   {"event": "begin", "file": …, "start": UTC, "clock": "camera" or "arrival"}
 //   {"event": "end", "file": …, "start": …, "end": …, "duration_s": …, "bytes": …, "packets": …, "reason": …,
 //    "clock": …, "written": UTC, "boot": ID, "up_s": …}
@@ -9,8 +10,9 @@
 // Start and end are those of the frames, by the clock that "clock" names; "written" is this machine's, "up_s" seconds
 // after its start "boot". A reason is "segment", "stream changed", "motion over", "stopped", "error", or "interrupted":
 // a killed process left it open, and this was found when the index was read next (then without "packets", "boot" and
-// "up_s"). "empty": nothing came into it, which may be found then, too. When most lines are of deleted files, the index
-// is replaced by one without them.
+// "up_s"). "empty": nothing came into it, which may be found then, too. "found": the index had lost its lines of this
+// file, which name and header show to be of this recording (without "packets", "boot" and "up_s", too). When most lines
+// are of deleted files, the index is replaced by one without them.
 //
 // Other accounts may write into the folder (see core/files_below.h): an index that is no regular file is neither read
 // nor written, lines that are too long are left out, and what is more than a recording can have had does not count.
@@ -33,17 +35,13 @@
 
 #include "app/publisher/recording/file_ages.h"
 #include "app/publisher/recording/index_lines.h"
+#include "app/publisher/recording/own_files.h"
+#include "app/publisher/recording/record_about.h"
 #include "app/publisher/recording/retention.h"
 #include "core/files_below.h"
 #include "core/line_reader.h"
 
 namespace campipe {
-
-// Where the index of a recording lies: in the folder of its path up to the first part with a time field; for camera
-// `dock` dock.index.jsonl, for its output `small` dock.small.index.jsonl. Nodes of a cluster may share the folder: each
-// has an index of its own, such as dock@west.index.jsonl.
-std::filesystem::path record_index_path(const std::string& record_path, const std::string& camera,
-                                        const std::string& output, const std::string& node = {});
 
 // What counts of an index: its newest bytes, and so many files at one time.
 inline constexpr std::uint64_t most_index_bytes = std::uint64_t{1} << 30U;
@@ -75,8 +73,9 @@ class RecordIndex {
 
   // `left`: the file that a predecessor was recording, of those that were left open; `before`: the one that it ended
   // last. All others that were left open end here. What it could not write of these two is written now.
+  // `about`: what it is of. Files that are of it, and in no line, are taken in once all has been read.
   explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {},
-                       const std::optional<Ended>& before = {});
+                       const std::optional<Ended>& before = {}, std::optional<RecordAbout> about = {});
 
   // Reads some of what stood there. True: that was the last of it.
   bool load_some();
@@ -86,13 +85,21 @@ class RecordIndex {
   // left.
   void end(const End& end);
   void deleted(const std::filesystem::path& file, const std::string& reason);
+  // All files lie below it.
+  [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
+  // What its lines say of it, once all has been read; nothing: nothing.
+  [[nodiscard]] const std::optional<RecordAbout>& about() const { return told_; }
+  void set_about(const RecordAbout& about);
   // Tries to write what could not be written.
   void write_pending() { out_.write_pending(); }
+  // Puts what has been written on the disk.
+  void sync() { out_.sync(); }
 
   // Closed ones, the one that was closed first at the front. Reads all that has not been read. `written` is by the
   // clock as it is now: now - `written` is their age, as far as that is known. A clock that jumps makes none older,
   // or only a day later.
-  std::vector<RecordedFile> files();
+  // At most so many.
+  std::vector<RecordedFile> files(std::size_t most = SIZE_MAX);
 
  private:
   struct Closed {
@@ -106,18 +113,20 @@ class RecordIndex {
     std::int64_t start = 0;
     std::string clock;
   };
-  enum class Loading : std::uint8_t { lines, files, done };
+  enum class Loading : std::uint8_t { lines, files, folder, done };
 
   void look_for(const Begin& left);
   void touch(const std::string& name);
   void load_lines();
   void check_files();
+  void search_folder();
+  void take_in(const std::string& name);
+  void sort_in();
   void finish_loading();
   void read(const std::string& text);
   void end_interrupted(const std::string& name, const Open& file);
   void rewrite();
   void append(const nlohmann::json& line);
-  [[nodiscard]] std::filesystem::path folder() const { return path_.parent_path(); }
   [[nodiscard]] std::string name_of(const std::filesystem::path& file) const;
   [[nodiscard]] LineReader newest(std::uint64_t bytes) const;
   [[nodiscard]] PathBelow below(const std::string& name) const { return {folder(), name}; }
@@ -136,6 +145,12 @@ class RecordIndex {
   std::size_t damaged_ = 0;            // lines of it
   std::map<std::string, Open> begun_;  // in the lines so far, and not ended
   std::string checked_;                // the newest of files_ that is known to be there
+  std::optional<RecordAbout> about_;   // what it is of, where that is known
+  std::optional<RecordAbout> told_;
+  std::optional<OwnFiles> own_;
+  std::optional<std::filesystem::recursive_directory_iterator> search_;  // of the folder
+  std::set<std::string> found_;  // files that were in no line, now or when the index was read before
+  std::size_t taken_in_ = 0;     // of them now
 };
 
 }  // namespace campipe

@@ -23,6 +23,7 @@ class RecordLock {
   // only. Throws RecordFileError where another process has it. A disk without locks is reported once, and counts as
   // free.
   void take();
+  void release() { fd_ = UniqueFd(); }
 
  private:
   [[nodiscard]] bool is_held() const;

@@ -7,14 +7,11 @@
 #include <initializer_list>
 
 #include "app/publisher/recording/record_index.h"
+#include "core/nanoseconds.h"
 #include "ipc/record_state.h"
 
 namespace campipe {
-namespace {
-
-constexpr std::int64_t second = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 RecordNames::RecordNames(const ResolvedOutput& config, const RunStart& run)
     : config_(config),
@@ -31,7 +28,7 @@ bool RecordNames::are_of(const std::string& path) const {
 }
 
 std::string RecordNames::path_at(std::int64_t utc) const {
-  std::string path = expand_record_path(config_.record->path, config_.camera, config_.output, utc / second);
+  std::string path = expand_record_path(config_.record->path, config_.camera, config_.output, utc / ns_per_s);
   return path.insert(path.rfind('.'), maker_);
 }
 
@@ -43,7 +40,7 @@ bool RecordNames::overwrites(const std::string& path, std::int64_t utc, const Re
   if (before && !before->path.empty() && path_at(before->start_utc) == path) return false;
   struct stat there {};
   if (!status_below(below(path), there)) return false;
-  const std::int64_t written = std::int64_t{there.st_mtim.tv_sec} * second + there.st_mtim.tv_nsec;
+  const std::int64_t written = std::int64_t{there.st_mtim.tv_sec} * ns_per_s + there.st_mtim.tv_nsec;
   return written < run_.earliest_utc() || was_other_between(written, utc);
 }
 

@@ -13,10 +13,11 @@ namespace campipe {
 
 class RecordPause {
  public:
-  // Begins, or goes on after an attempt that failed. `lost`: packets that are in no file. False: it had begun before.
-  bool begin(std::uint64_t lost) {
+  // Begins, or goes on after an attempt that failed. `lost`: packets that are in no file. `waits`: some seconds before
+  // the next attempt. False: it had begun before.
+  bool begin(std::uint64_t lost, bool waits) {
     missing_ += lost;
-    retry_at_ = Clock::now() + retry_interval;
+    retry_at_ = Clock::now() + (waits ? Clock::duration(retry_interval) : Clock::duration(0));
     return !std::exchange(paused_, true);
   }
   [[nodiscard]] bool is_on() const { return paused_; }

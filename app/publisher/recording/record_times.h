@@ -6,16 +6,11 @@
 #include <cstdint>
 
 #include "core/clock.h"
-#include "core/packet.h"
 
 namespace campipe {
 
 // The first moment after `utc` (ns) at which the local clock shows an integer of `length` since midnight.
 std::int64_t next_segment_boundary(std::int64_t utc, std::chrono::nanoseconds length);
-
-// When a packet's frame was taken, by the clock that FrameTimes::capture_clock names; where that is this machine's, as
-// it is now: it may have been set since the frame came.
-std::int64_t capture_utc_of(const PacketView& packet);
 
 // When the rig was started, by this machine's clock as it was when this process asked, and as it is.
 class RunStart {

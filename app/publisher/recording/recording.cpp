@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/frame_age.h"
 #include "ipc/record_state.h"
 
 namespace campipe {
@@ -20,13 +21,13 @@ std::optional<MotionGate> motion_of(const RecordConfig& record) {
 }  // namespace
 
 Recording::Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
-                     const RunStart& run)
+                     std::shared_ptr<Housekeeping> house, const RunStart& run)
     : state_(state),
       audio_(audio),
       events_(std::move(events)),
       motion_(motion_of(*config.record)),
       store_(state, audio, motion_ ? &*motion_ : nullptr),
-      files_(config, store_, audio, pause_, run, {events_.on_file, events_.on_resumed}) {
+      files_(config, store_, audio, pause_, run, std::move(house), {events_.on_file, events_.on_resumed}) {
   const auto left = load_record_progress(state_);
   if (left) audio_.skip({left->audio_epoch, left->audio_number});
   guarded([&] { files_.start(Clock::now() + lock_patience); });
@@ -37,6 +38,8 @@ Recording::Recording(const ResolvedOutput& config, RecordState& state, AudioFeed
 void Recording::guarded(const std::function<void()>& action) {
   try {
     action();
+  } catch (const FileFullError& error) {
+    pause(error.what(), false);
   } catch (const RecordFileError& error) {
     pause(error.what());
   } catch (const std::exception& error) {
@@ -46,7 +49,7 @@ void Recording::guarded(const std::function<void()>& action) {
 
 void Recording::take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
   store_.take(number);
-  newest_utc_ = capture_utc_of(packet);
+  newest_utc_ = capture_utc_of(packet.times);
   if (state_.failed.load() != 0) return leave_out(number);
   guarded([&] {
     if (motion_) {
@@ -85,12 +88,12 @@ void Recording::begin_motion(const PacketView& packet, const StreamParameters& s
     for (const KeptPacket& kept : motion_->kept()) record(kept.view(), kept.number(), stream);
     files_.flush();  // most of these are in no ring any more
   });
-  events_.on_motion({true, motion_->highest(), capture_utc_of(packet), files_.newest()});
+  events_.on_motion({true, motion_->highest(), capture_utc_of(packet.times), files_.newest()});
 }
 
 void Recording::end_motion(const PacketView& packet) {
   guarded([&] { files_.end(FileEnd::motion_over, &packet); });
-  events_.on_motion({false, motion_->highest(), capture_utc_of(packet), files_.newest()});
+  events_.on_motion({false, motion_->highest(), capture_utc_of(packet.times), files_.newest()});
 }
 
 void Recording::record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
@@ -117,10 +120,10 @@ void Recording::finish() {
 }
 
 // What was committed stays as it is; what was not is lost.
-void Recording::pause(const std::string& reason) {
+void Recording::pause(const std::string& reason, bool waits) {
   const std::uint64_t lost = store_.lose();
   files_.drop();
-  if (pause_.begin(lost)) events_.on_paused(reason);
+  if (pause_.begin(lost, waits)) events_.on_paused(reason);
 }
 
 void Recording::fail(const std::string& reason) {

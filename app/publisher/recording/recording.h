@@ -8,7 +8,8 @@
 // A file's tracks are fixed when it begins. Audio that comes, or changes, later gets its track in the next file.
 //
 // What has been committed survives the death of this process. That it survives a power cut, too, is taken care of on
-// another thread: each file is put on the disk when it ends, and the open one every ten seconds.
+// another thread: each file is put on the disk when it ends, and gets an index of its frames there (FileEnding); the
+// open one is put there every seven seconds.
 //
 // Each file's time begins at 0, and its header says how long it is once it has ended (see Recorder).
 //
@@ -29,6 +30,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -59,10 +61,10 @@ class Recording {
     std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
     std::function<void(const Motion& motion)> on_motion;
   };
-  // `config` (which has `record`), `state` and `audio` outlive it. A process that has the lock, and is about to end, is
-  // waited for, for some seconds.
+  // `config` (which has `record`), `state` and `audio` outlive it. `house`, which knows its limits, keeps them. A
+  // process that has the lock, and is about to end, is waited for, for some seconds.
   Recording(const ResolvedOutput& config, RecordState& state, AudioFeed& audio, Events events,
-            const RunStart& run = {});
+            std::shared_ptr<Housekeeping> house, const RunStart& run = {});
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -90,7 +92,7 @@ class Recording {
   void end_motion(const PacketView& packet);
   void record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   void leave_out(std::uint64_t number);
-  void pause(const std::string& reason);
+  void pause(const std::string& reason, bool waits = true);
   void fail(const std::string& reason);
 
   RecordState& state_;

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,61 +22,43 @@ std::int64_t size_of(const PathBelow& file) {
   return status_below(file, status) ? std::int64_t{status.st_size} : -1;
 }
 
-// How much has to go.
-struct Excess {
-  std::int64_t size = 0;   // of the files together
-  std::int64_t space = 0;  // of the disk
-  [[nodiscard]] bool any() const { return size > 0 || space > 0; }
-  void less(std::int64_t bytes) {
-    size -= bytes;
-    space -= bytes;
+// What has become empty of the folders on the way to a file.
+void remove_empty_folders(const PathBelow& file) {
+  for (fs::path name = file.name.parent_path(); !name.empty(); name = name.parent_path()) {
+    const UniqueFd above = open_folder_of({file.folder, name}, O_PATH);
+    if (!above || ::unlinkat(above.get(), name.filename().c_str(), AT_REMOVEDIR) != 0) return;
   }
-};
-
-Excess excess_of(const RetentionLimits& limits, std::int64_t total, const std::optional<std::int64_t>& free) {
-  Excess excess;
-  if (limits.bytes) excess.size = total - *limits.bytes;
-  if (limits.free && free) excess.space = *limits.free - *free;
-  return excess;
 }
 
 class Cleaner {
  public:
-  Cleaner(const fs::path& folder, const OpenFile& open_file) : folder_(folder), open_file_(open_file) {}
+  Cleaner(const fs::path& folder, const OpenFile& open_file, RetentionResult& result)
+      : folder_(folder), open_file_(open_file), result_(result) {}
 
   // False: it is still there.
   bool remove(const fs::path& file, const char* reason) {
     failpoint("retention.deleting", file.filename().string());
     const auto lock = open_file_.lock_other(file);
     if (!lock) return false;
-    if (remove_below(path_below(folder_, file))) {
-      result.gone.push_back({file, reason});
+    const PathBelow path = path_below(folder_, file);
+    if (remove_below(path)) {
+      remove_empty_folders(path);
+      result_.gone.push_back({file, reason});
       return true;
     }
     if (errno == ENOENT) {
-      result.gone.push_back({file, "missing"});
+      result_.gone.push_back({file, "missing"});
       return true;
     }
-    if (result.problem.empty()) result.problem = file_error("cannot delete " + file.string(), errno).what();
+    if (result_.problem.empty()) result_.problem = file_error("cannot delete " + file.string(), errno).what();
     return false;
   }
-
-  RetentionResult result;
 
  private:
   const fs::path& folder_;
   const OpenFile& open_file_;
+  RetentionResult& result_;
 };
-
-using Files = std::vector<const RecordedFile*>;
-
-// `sizes`: -1 for what is not there.
-void remove_excess(Cleaner& cleaner, Excess excess, const Files& files, const std::vector<std::int64_t>& sizes) {
-  for (std::size_t i = 0; i < files.size() && excess.any(); ++i) {
-    if (sizes[i] < 0) continue;
-    if (cleaner.remove(files[i]->path, excess.size > 0 ? "size" : "space")) excess.less(sizes[i]);
-  }
-}
 
 }  // namespace
 
@@ -96,21 +78,22 @@ std::unique_lock<std::mutex> OpenFile::lock_other(const fs::path& file) const {
   return lock;
 }
 
-std::optional<std::int64_t> free_space(const PathBelow& file) {
-  struct statvfs status {};
-  const UniqueFd folder = open_folder_of(file, O_PATH);
-  if (!folder || ::fstatvfs(folder.get(), &status) != 0 || status.f_frsize == 0) return std::nullopt;
-  const std::uint64_t most = INT64_MAX / status.f_frsize;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(status.f_bavail, most) * status.f_frsize);
+bool are_kept(const RetentionLimits& limits, const std::vector<RecordedFile>& files, std::int64_t now) {
+  std::uint64_t total = 0;
+  for (const RecordedFile& file : files) {
+    if (limits.age && file.written < now - limits.age->count()) return false;
+    total += std::min<std::uint64_t>(file.bytes, UINT64_MAX - total);
+  }
+  return !limits.bytes || total <= static_cast<std::uint64_t>(*limits.bytes);
 }
 
 RetentionResult enforce_limits(const RetentionLimits& limits, const fs::path& folder,
-                               const std::vector<RecordedFile>& files, const OpenFile& open_file, std::int64_t now,
-                               const FreeSpace& free) {
-  Cleaner cleaner(folder, open_file);
+                               const std::vector<RecordedFile>& files, const OpenFile& open_file, std::int64_t now) {
+  RetentionResult result;
+  Cleaner cleaner(folder, open_file, result);
   const fs::path open = open_file.get();
   const std::int64_t open_size = open.empty() ? 0 : std::max<std::int64_t>(size_of(path_below(folder, open)), 0);
-  Files left;
+  std::vector<const RecordedFile*> left;
   std::int64_t total = open_size;
   for (const RecordedFile& file : files) {
     const bool old = limits.age && file.written < now - limits.age->count();
@@ -119,18 +102,43 @@ RetentionResult enforce_limits(const RetentionLimits& limits, const fs::path& fo
     const auto most = static_cast<std::uint64_t>(INT64_MAX - total);
     total += static_cast<std::int64_t>(std::min(file.bytes, most));
   }
-  if ((!limits.bytes && !limits.free) || left.empty()) return cleaner.result;
-  const auto room = limits.free ? free(path_below(folder, left.front()->path)) : std::nullopt;
-  if (!excess_of(limits, total, room).any()) return cleaner.result;  // as nearly always: no file has to be looked at
+  if (!limits.bytes || total <= *limits.bytes) return result;  // as nearly always: no file has to be looked at
   total = open_size;
-  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> sizes;  // -1: it is not there
   for (const RecordedFile* file : left) {
     sizes.push_back(size_of(path_below(folder, file->path)));
-    if (sizes.back() < 0) cleaner.result.gone.push_back({file->path, "missing"});
+    if (sizes.back() < 0) result.gone.push_back({file->path, "missing"});
     total += std::max<std::int64_t>(sizes.back(), 0);
   }
-  remove_excess(cleaner, excess_of(limits, total, room), left, sizes);
-  return cleaner.result;
+  for (std::size_t i = 0; i < left.size() && total > *limits.bytes; ++i) {
+    if (sizes[i] >= 0 && cleaner.remove(left[i]->path, "size")) total -= sizes[i];
+  }
+  return result;
+}
+
+std::int64_t remove_oldest(std::span<GivingWay> all, std::int64_t bytes) {
+  struct Candidate {
+    std::int64_t written;
+    const RecordedFile* file;
+    GivingWay* of;
+  };
+  std::vector<Candidate> oldest;
+  for (GivingWay& of : all) {
+    std::int64_t written = INT64_MIN;  // of one recording their order counts, whatever the clock said
+    for (const RecordedFile& file : of.files) {
+      written = std::max(written, file.written);
+      oldest.push_back({written, &file, &of});
+    }
+  }
+  std::ranges::stable_sort(oldest, {}, &Candidate::written);
+  std::int64_t gone = 0;
+  for (const Candidate& each : oldest) {
+    if (gone >= bytes) break;
+    const std::int64_t size = size_of(path_below(each.of->folder, each.file->path));
+    Cleaner cleaner(each.of->folder, *each.of->open_file, each.of->result);
+    if (cleaner.remove(each.file->path, "space")) gone += std::max<std::int64_t>(size, 0);
+  }
+  return gone;
 }
 
 }  // namespace campipe

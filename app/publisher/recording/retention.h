@@ -1,12 +1,12 @@
-// Which of a recording's files have to go, and their going. Plain functions, for any thread.
+// Which files of recordings have to go, and their going. Plain functions, for any thread.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +25,8 @@ struct RetentionLimits {
   std::optional<std::chrono::nanoseconds> age;  // since it was closed
   std::optional<std::int64_t> bytes;            // of all files, the open one with them
   std::optional<std::int64_t> free;             // bytes of their file system that are to be free
+  [[nodiscard]] bool any() const { return age || bytes || free; }
+  friend bool operator==(const RetentionLimits&, const RetentionLimits&) = default;
 };
 
 struct RetentionResult {
@@ -35,10 +37,6 @@ struct RetentionResult {
   std::vector<Gone> gone;
   std::string problem;  // the first file that could not be deleted, and why; empty: none
 };
-
-// Bytes of its file system that are free; nothing: that cannot be found out.
-using FreeSpace = std::function<std::optional<std::int64_t>(const PathBelow& file)>;
-std::optional<std::int64_t> free_space(const PathBelow& file);
 
 // The file that is being recorded, which is never deleted: also where it has the name of an older one, which it
 // replaces while files are deleted on another thread. Any thread.
@@ -58,12 +56,25 @@ class OpenFile {
   std::filesystem::path file_;
 };
 
+// None of `files` is too old at `now`, and together they are small enough.
+bool are_kept(const RetentionLimits& limits, const std::vector<RecordedFile>& files, std::int64_t now);
+
 // Deletes those of `files` (oldest first), which lie below `folder`, that are too old at `now`, then the oldest until
-// the rest is small enough and what is deleted makes up for the room that the disk lacks. How much it lacks is asked
-// once: file systems give room back seconds later, or only when the last reader of a file has gone.
-// Never `open_file`. A file that cannot be deleted is passed over.
+// the rest is small enough. Never `open_file`. A file that cannot be deleted is passed over. Folders below `folder`
+// that become empty go, too.
 RetentionResult enforce_limits(const RetentionLimits& limits, const std::filesystem::path& folder,
-                               const std::vector<RecordedFile>& files, const OpenFile& open_file, std::int64_t now,
-                               const FreeSpace& free = free_space);
+                               const std::vector<RecordedFile>& files, const OpenFile& open_file, std::int64_t now);
+
+// Files of one recording, which give way for room on their disk.
+struct GivingWay {
+  std::filesystem::path folder;     // they lie below it
+  std::vector<RecordedFile> files;  // oldest first
+  const OpenFile* open_file;        // as above
+  RetentionResult result = {};
+};
+
+// Deletes the oldest files of all recordings until those that are gone have so many bytes: of two recordings neither
+// keeps a file that is older than one that the other has lost. Returns how many bytes they had.
+std::int64_t remove_oldest(std::span<GivingWay> all, std::int64_t bytes);
 
 }  // namespace campipe

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/publisher/recording/record_times.h"
+#include "core/frame_age.h"
 
 namespace campipe {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::int64_t longest_frame =
     10'000'000'000;  // more between two frames is a gap, which belongs to neither file
 constexpr std::int64_t shortest_fragment = 200'000'000;
+constexpr std::int64_t longest_fragment = 2'000'000'000;
 
 }  // namespace
 
@@ -26,8 +28,10 @@ Segment::Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chron
   if (length_.count() > 0) boundary_ = next_segment_boundary(file_.start_utc, length_);
 }
 
-bool Segment::fragment_is_long(const PacketView& next) const {
-  return fragment_.first_dts && next.dts - *fragment_.first_dts >= shortest_fragment;
+bool Segment::fragment_ends_before(const PacketView& next) const {
+  if (!fragment_.first_dts) return false;
+  const std::int64_t length = next.dts - *fragment_.first_dts;
+  return length >= longest_fragment || (next.key && (length >= shortest_fragment || !fragment_.begins_with_key));
 }
 
 // By when the frame was taken, as the file's name: a writer that is late cuts at the same frames. Also when the clock
@@ -35,7 +39,7 @@ bool Segment::fragment_is_long(const PacketView& next) const {
 bool Segment::is_over(const PacketView& packet) const {
   if (clock_jumped_) return true;
   if (boundary_ == 0) return false;
-  const std::int64_t taken = capture_utc_of(packet);
+  const std::int64_t taken = capture_utc_of(packet.times);
   return taken >= boundary_ || taken < file_.start_utc - length_.count();
 }
 
@@ -46,12 +50,15 @@ void Segment::clock_jumped() {
 
 void Segment::write(const PacketView& packet, bool is_new) {
   fragment_.empty = false;
-  if (!fragment_.first_dts) fragment_.first_dts = packet.dts;
+  if (!fragment_.first_dts) {
+    fragment_.first_dts = packet.dts;
+    fragment_.begins_with_key = packet.key;
+  }
   recorder_->write(packet);
   fragment_.end_dts = packet.dts + packet.times.duration;
   end_ = std::max(end_, packet.times.pts + packet.times.duration);
   end_utc_ = clock_jumped_ ? file_.start_utc + (end_ - file_.begin)
-                           : std::max(end_utc_, capture_utc_of(packet) + packet.times.duration);
+                           : std::max(end_utc_, capture_utc_of(packet.times) + packet.times.duration);
   ++fragment_.packets;
   if (is_new) ++fragment_.new_packets;
 }

@@ -39,9 +39,9 @@ class Segment {
   [[nodiscard]] std::int64_t duration() const { return committed_.end - file_.begin; }
   [[nodiscard]] FileEnd ended() const { return ended_; }
   [[nodiscard]] bool fragment_is_empty() const { return fragment_.empty; }
-  // The fragment has become so long that a key frame ends it: where each frame is one, a fragment for each would be
-  // wasteful.
-  [[nodiscard]] bool fragment_is_long(const PacketView& next) const;
+  // It is to be committed before `next`: a key frame begins a fragment, unless each frame is one, for which that would
+  // be wasteful; and no more than some seconds are in none, whatever the camera's key frames are.
+  [[nodiscard]] bool fragment_ends_before(const PacketView& next) const;
   [[nodiscard]] std::int64_t fragment_end() const { return fragment_.end_dts; }
   // A key frame that comes now belongs to the next segment.
   [[nodiscard]] bool is_over(const PacketView& packet) const;
@@ -67,11 +67,13 @@ class Segment {
   void finish() { recorder_->finish(duration()); }
   void discard() { recorder_->discard(); }
   [[nodiscard]] std::function<void()> sync() const { return recorder_->sync(); }
+  [[nodiscard]] std::shared_ptr<FileEnding> ending() const { return recorder_->ending(); }
 
  private:
   // Packets that are not in the file yet.
   struct Fragment {
     bool empty = true;
+    bool begins_with_key = false;
     std::uint64_t packets = 0;
     std::uint64_t new_packets = 0;  // that are in no other file
     std::optional<std::int64_t> first_dts;

@@ -14,14 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int free_failures = 5;
-constexpr auto longest_wait = 60s;
+constexpr auto longest_lock = 60s;
 constexpr auto forgotten_after = 15min;
 constexpr std::size_t most_networks = 10'000;  // who has more addresses than that is not stopped by counting them
 
 std::chrono::seconds wait_after(int failures) {
   constexpr int most_doublings = 6;
   if (failures < free_failures) return 0s;
-  return std::min<std::chrono::seconds>(1s * (1 << std::min(failures - free_failures, most_doublings)), longest_wait);
+  return std::min<std::chrono::seconds>(1s * (1 << std::min(failures - free_failures, most_doublings)), longest_lock);
 }
 
 }  // namespace

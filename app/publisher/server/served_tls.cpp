@@ -8,7 +8,7 @@
 namespace campipe {
 namespace {
 
-constexpr auto retry_interval = std::chrono::seconds(5);
+constexpr auto files_retry_interval = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool ServedTls::tick() {
     problem_.clear();
     return true;
   } catch (const Error& error) {
-    next_try_ = Clock::now() + retry_interval;
+    next_try_ = Clock::now() + files_retry_interval;
     if (newest_) {
       spdlog::error("the certificate before stays: {}", error.what());
     } else if (problem_ != error.what()) {

@@ -1,9 +1,12 @@
 #include "app/publisher/server/server_tls.h"
 
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <boost/asio/ssl/context.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -16,7 +19,9 @@ using ErrorCode = boost::system::error_code;
 
 ServerTls open_server_tls(const TlsFiles& files) {
   const auto check = [](const ErrorCode& error, const std::string& what, const std::string& file) {
-    if (error) throw Error(what + " " + file + " cannot be used: " + error.message());
+    if (!error) return;
+    const bool can_be_read = ::access(file.c_str(), R_OK) == 0;
+    throw Error(what + " " + file + " cannot be used: " + (can_be_read ? error.message() : std::strerror(errno)));
   };
   const bool is_mutual = !files.authority.empty();
   auto context =
@@ -25,6 +30,9 @@ ServerTls open_server_tls(const TlsFiles& files) {
   ::SSL_CTX_set_min_proto_version(tls.native_handle(), TLS1_2_VERSION);
   ::SSL_CTX_set_options(tls.native_handle(), SSL_OP_NO_RENEGOTIATION);
   ErrorCode error;
+  // Of a key that is encrypted OpenSSL would ask at the terminal.
+  tls.set_password_callback([](std::size_t /*most*/, auto /*purpose*/) { return std::string(); }, error);
+  check(error, "the key", files.key);
   tls.use_certificate_chain_file(files.certificate, error);
   check(error, "the certificate", files.certificate);
   tls.use_private_key_file(files.key, asio::ssl::context::pem, error);

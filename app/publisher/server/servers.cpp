@@ -10,6 +10,7 @@
 #include "app/control/descriptor_limit.h"
 #include "app/control/messages/answer.h"
 #include "app/control/messages/shared_links.h"
+#include "app/publisher/server/live/shown_times.h"
 #include "app/publisher/server/page.h"
 #include "app/publisher/server/rtsp/local_pair.h"
 #include "core/error.h"
@@ -24,6 +25,16 @@ constexpr auto retry_interval = std::chrono::seconds(5);
 
 // Who asks by RTSP what a stream is gets no answer before there is one; and its players need no other codec.
 bool has_rtsp(const ResolvedOutput& config) { return !config.on_demand; }
+
+// What is known here only: how old a snapshot of the stream would be.
+void add_newest_frame(nlohmann::json& output, const RigView& rig, const std::string& name) {
+  const auto stream = rig.stream(name);
+  const auto newest = stream ? stream->newest_times() : std::nullopt;
+  if (!newest) return;
+  const ShownTimes times(*newest);
+  output["newest_frame"] = {
+      {"capture_utc", times.capture_utc}, {"capture_clock", times.capture_clock}, {"age_s", times.age_s}};
+}
 
 }  // namespace
 
@@ -89,7 +100,12 @@ void Servers::remove(OutputId output) {
 void Servers::set_status(nlohmann::json status) {
   std::map<std::string, unsigned> watched;
   for (const auto& viewer : viewers()) ++watched[viewer.value("camera", "")];
-  for (auto& [name, camera] : status.at("cameras").items()) camera["viewers"] = watched[name];
+  for (auto& [name, camera] : status.at("cameras").items()) {
+    camera["viewers"] = watched[name];
+    add_newest_frame(camera, rig_, name);
+    if (!camera.contains("outputs")) continue;
+    for (auto& [output, its] : camera["outputs"].items()) add_newest_frame(its, rig_, name + "/" + output);
+  }
   status["gpus"] = to_json(gpus_.read());
   if (!config_.rtsp_address.empty())
     status["rtsp"] = {{"address", config_.rtsp_address}, {"tls", config_.tls.has_value()}};

@@ -17,6 +17,7 @@
 
 #include "app/control/stream_json.h"
 #include "app/publisher/server/snapshot_decoder.h"
+#include "core/big_endian.h"
 #include "core/error.h"
 #include "core/ffmpeg.h"
 #include "core/libav_log.h"
@@ -66,13 +67,16 @@ void receive(AVCodecContext& decoder, AVFrame& newest) {
   }
 }
 
+// Its pts is the place of its packet.
 AvFrame newest_frame(const SnapshotInput& input) {
   const AvCodecContext decoder = open_decoder_of(input.stream);
   const AvPacket packet = make_av_packet();
   AvFrame newest = make_av_frame();
+  std::int64_t place = 0;
   for (const std::vector<std::uint8_t>& bytes : input.packets) {
     av_check(av_new_packet(packet.get(), static_cast<int>(bytes.size())), "no memory for a packet");
     std::ranges::copy(bytes, packet->data);
+    packet->pts = place++;
     avcodec_send_packet(decoder.get(), packet.get());  // a damaged one is left out
     av_packet_unref(packet.get());
     receive(*decoder, *newest);
@@ -124,11 +128,14 @@ FrameView view_of(const AVFrame& frame, FrameFormat format) {
   return view;
 }
 
-std::vector<std::uint8_t> jpeg_of(const SnapshotInput& input) {
+std::vector<std::uint8_t> answer_to(const SnapshotInput& input) {
   const AvFrame frame = convert(newest_frame(input));
   JpegEncoder encoder;
   const auto jpeg = encoder.encode(view_of(*frame, input.stream.format));
-  return {jpeg.begin(), jpeg.end()};
+  std::vector<std::uint8_t> answer(snapshot_head, snapshot_made);
+  put_big_endian(static_cast<std::uint64_t>(frame->pts), 4, &answer[1]);
+  answer.insert(answer.end(), jpeg.begin(), jpeg.end());
+  return answer;
 }
 
 void limit(__rlimit_resource resource, rlim_t value) {
@@ -206,9 +213,9 @@ bool write_all(int fd, std::span<const std::uint8_t> bytes) {
 }
 
 SnapshotInput parse(const std::vector<std::uint8_t>& message) {
-  const nlohmann::json json = nlohmann::json::from_cbor(message);
-  SnapshotInput input{stream_from_json(json.at("stream")), {}};
-  for (const nlohmann::json& packet : json.at("packets")) {
+  const nlohmann::json parsed = nlohmann::json::from_cbor(message);
+  SnapshotInput input{stream_from_json(parsed.at("stream")), {}};
+  for (const nlohmann::json& packet : parsed.at("packets")) {
     const auto& bytes = packet.get_binary();
     input.packets.emplace_back(bytes.begin(), bytes.end());
   }
@@ -220,11 +227,10 @@ SnapshotInput parse(const std::vector<std::uint8_t>& message) {
 int run_snapshot_child() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   install_libav_log();
-  std::vector<std::uint8_t> answer{snapshot_made};
+  std::vector<std::uint8_t> answer;
   try {
     confine();
-    const std::vector<std::uint8_t> jpeg = jpeg_of(parse(read_all(STDIN_FILENO)));
-    answer.insert(answer.end(), jpeg.begin(), jpeg.end());
+    answer = answer_to(parse(read_all(STDIN_FILENO)));
   } catch (const std::exception& error) {
     const std::string text = error.what();
     answer.assign(text.begin(), text.end());

@@ -14,9 +14,11 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <semaphore>
+#include <utility>
 
 #include "app/control/child_environment.h"
 #include "app/control/stream_json.h"
+#include "core/big_endian.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/unique_handle.h"
@@ -116,7 +118,7 @@ void DecodingStop::close() {
   static_cast<void>(!::write(event_.get(), &one, sizeof one));  // it cannot fail, and is never read
 }
 
-std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop) {
+DecodedSnapshot decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop) {
   const Place place;
   const UniqueFd message = message_of(group);
   std::array<int, 2> ends{};
@@ -128,8 +130,10 @@ std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, cons
   std::vector<std::uint8_t> answer = read_answer(read_end.get(), stop);
   if (answer.empty()) throw Error("the newest frames cannot be decoded: they bring the decoder down");
   if (answer.front() != snapshot_made) throw Error(std::string(answer.begin() + 1, answer.end()));
-  answer.erase(answer.begin());
-  return answer;
+  const std::size_t frame = answer.size() < snapshot_head ? group.size() : get_big_endian(&answer[1], 4);
+  if (frame >= group.size()) throw Error("a decoder's answer is damaged");
+  answer.erase(answer.begin(), answer.begin() + snapshot_head);
+  return {std::move(answer), frame};
 }
 
 }  // namespace campipe

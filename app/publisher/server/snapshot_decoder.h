@@ -27,16 +27,23 @@ class DecodingStop {
   UniqueFd event_;
 };
 
-// The newest frame of the group, as a JPEG file. At most two are made at once; a request waits for that, a few
-// seconds. Throws Error where it cannot be decoded, takes too long, or is stopped.
-std::vector<std::uint8_t> decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop = {});
+struct DecodedSnapshot {
+  std::vector<std::uint8_t> jpeg;
+  std::size_t packet = 0;  // of the group: the one that holds the frame
+};
+
+// The newest frame of the group that can be decoded, as a JPEG file. At most two are made at once; a request waits for
+// that, a few seconds. Throws Error where none can be, it takes too long, or is stopped.
+DecodedSnapshot decode_apart(const std::vector<LivePiece>& group, const DecodingStop& stop = {});
 
 inline constexpr const char* snapshot_role = "decode-snapshot";
 // The whole life of the child: its exit status.
 int run_snapshot_child();
 
-// The first byte of the child's answer. Behind it: the file; what went wrong.
+// The first byte of the child's answer. Behind it: the frame's packet in the group (4 bytes, the highest first), and
+// the file; what went wrong.
 inline constexpr std::uint8_t snapshot_made = 'J';
+inline constexpr std::size_t snapshot_head = 5;
 inline constexpr std::uint8_t snapshot_failed = 'E';
 
 }  // namespace campipe

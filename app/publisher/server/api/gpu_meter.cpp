@@ -17,7 +17,7 @@ namespace {
 constexpr auto interval = std::chrono::seconds(1);
 constexpr auto farewell = std::chrono::milliseconds(200);  // more is not waited for the library
 constexpr int success = 0;
-using Device = void*;
+using NvmlDevice = void*;
 struct Rates {
   unsigned gpu;
   unsigned memory;
@@ -34,17 +34,17 @@ struct Library {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   int (*count)(unsigned*) = nullptr;
-  int (*by_index)(unsigned, Device*) = nullptr;
-  int (*uuid)(Device, char*, unsigned) = nullptr;
-  int (*name)(Device, char*, unsigned) = nullptr;
-  int (*rates)(Device, Rates*) = nullptr;
-  int (*decoder)(Device, unsigned*, unsigned*) = nullptr;
-  int (*encoder)(Device, unsigned*, unsigned*) = nullptr;
-  int (*memory)(Device, Memory*) = nullptr;
+  int (*by_index)(unsigned, NvmlDevice*) = nullptr;
+  int (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*name)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*rates)(NvmlDevice, Rates*) = nullptr;
+  int (*decoder)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  int (*encoder)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  int (*memory)(NvmlDevice, Memory*) = nullptr;
   // Libraries that know no instances have none of these.
-  int (*mig_mode)(Device, unsigned*, unsigned*) = nullptr;
-  int (*most_instances)(Device, unsigned*) = nullptr;
-  int (*instance)(Device, unsigned, Device*) = nullptr;
+  int (*mig_mode)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  int (*most_instances)(NvmlDevice, unsigned*) = nullptr;
+  int (*instance)(NvmlDevice, unsigned, NvmlDevice*) = nullptr;
 
   Library() { ready = open(); }
   ~Library() {
@@ -74,22 +74,22 @@ struct Library {
   }
 
   // Those that a GPU is divided into; itself, where it is not.
-  [[nodiscard]] std::vector<Device> parts_of(Device gpu) const {
-    std::vector<Device> parts;
+  [[nodiscard]] std::vector<NvmlDevice> parts_of(NvmlDevice gpu) const {
+    std::vector<NvmlDevice> parts;
     unsigned current = 0;
     unsigned pending = 0;
     unsigned most = 0;
     const bool divided = instance != nullptr && mig_mode(gpu, &current, &pending) == success && current != 0 &&
                          most_instances(gpu, &most) == success;
     for (unsigned index = 0; divided && index < most; ++index) {
-      Device part = nullptr;
+      NvmlDevice part = nullptr;
       if (instance(gpu, index, &part) == success) parts.push_back(part);
     }
     if (parts.empty()) parts.push_back(gpu);
     return parts;
   }
 
-  [[nodiscard]] GpuUse look_at(Device device) const {
+  [[nodiscard]] GpuUse look_at(NvmlDevice device) const {
     GpuUse use;
     std::array<char, 96> text{};
     if (uuid(device, text.data(), static_cast<unsigned>(text.size())) == success) use.uuid = text.data();
@@ -149,9 +149,9 @@ std::vector<GpuUse> GpuMeter::Reader::ask(const Library& library) {
   unsigned gpus = 0;
   if (library.count(&gpus) != success) return uses;
   for (unsigned index = 0; index < gpus; ++index) {
-    Device device = nullptr;
+    NvmlDevice device = nullptr;
     if (library.by_index(index, &device) != success) continue;
-    for (Device part : library.parts_of(device)) uses.push_back(library.look_at(part));
+    for (NvmlDevice part : library.parts_of(device)) uses.push_back(library.look_at(part));
   }
   return uses;
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "app/publisher/server/http/snapshot_answer.h"
 #include "app/publisher/server/nodes/certificate.h"
 #include "app/publisher/server/nodes/nodes.h"
 #include "core/log.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
@@ -152,8 +154,9 @@ awaitable<bool> HttpConnection::serve_one() {
   exchange.keep_alive = exchange.message.keep_alive() && !shared_->closing;
   exchange.facts = facts_of(exchange.message);
   shared_->gate.note_peer(exchange.facts, address_, stream_.has_tls());
-  HttpGate::Verdict verdict = co_await judge(exchange.facts);
-  if (shared_->cluster.is_door && !verdict.refusal) verdict.refusal = refuse_certificate();
+  HttpGate::Verdict verdict;
+  verdict.refusal = refuse_certificate();
+  if (!verdict.refusal) verdict = co_await judge(exchange.facts);
   exchange.passed = std::move(verdict.passed);
   if (closed_) co_return false;
   if (!place_.answer(exchange.passed.request.identity, exchange.facts.address)) verdict.refusal = no_place_is_left();
@@ -215,13 +218,17 @@ awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   co_return verdict;
 }
 
-// At a node's door. Its authority may sign others than nodes, such as etcd.
+// At a node's door, before anything else is said: who is no node learns nothing of users. The authority may have signed
+// others than nodes, such as etcd, which may be on a node's machine.
 std::optional<HttpAnswer> HttpConnection::refuse_certificate() {
   SSL* const tls = stream_.tls_handle();
+  if (!shared_->cluster.is_door || tls == nullptr) return std::nullopt;
   const auto places = shared_->cluster.nodes->places();
-  if (tls == nullptr || is_node_certificate(tls, *places)) return std::nullopt;
+  const std::string name = certified_name(tls);
+  if (places->nodes.contains(name)) return std::nullopt;
   if (places->nodes.empty()) return http_busy("this node does not know the others yet", 1);
-  return http_error(403, "the certificate is that of no node of this cluster: it names none, and no node's address");
+  return http_error(
+      403, "the certificate is that of no node of this cluster: its common name is '" + shown_name(name) + "'");
 }
 
 awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
@@ -301,18 +308,9 @@ awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& w
 }
 
 awaitable<void> HttpConnection::serve_snapshot(Exchange& exchange, const LivePlace& place) {
-  const auto make = [this, &place]() -> HttpAnswer {
-    try {
-      const auto stream = shared_->rig.stream(place.stream);
-      const auto jpeg = stream ? shared_->snapshots.take(place.stream, *stream) : nullptr;
-      if (!jpeg) return http_error(503, "no frame came from this camera yet");
-      HttpAnswer answer;
-      answer.type = "image/jpeg";
-      answer.body.assign(jpeg->begin(), jpeg->end());
-      return answer;
-    } catch (const Error& error) {
-      return http_error(500, error.what());
-    }
+  const auto make = [this, &place, &exchange] {
+    return snapshot_answer(shared_->snapshots, shared_->rig, {place.camera, place.stream},
+                           exchange.passed.request.query);
   };
   auto made = co_await shared_->threads.decoders.run(place_.holder(), make);
   HttpAnswer answer = made ? std::move(*made) : too_much_waits();

@@ -106,7 +106,7 @@ awaitable<void> HttpConnection::send_file(const HttpAnswer& answer, const Exchan
   while (done < file->range.size) {
     const auto from = file->range.begin + done;
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(file_part, file->range.size - done));
-    const auto read = [file, from, most] { return read_part(file->fd, from, most); };
+    const auto read = [file, from, most] { return read_part(*file, from, most); };
     const auto part = co_await shared_->threads.disks.run(place_.holder(), read, shared_->limits.disk);
     if (!part) throw Error("the disk with a file does not answer");
     if (part->empty()) throw Error("a file became shorter while it was sent");

@@ -11,22 +11,18 @@
 #include <charconv>
 #include <ctime>
 #include <filesystem>
+#include <span>
 
 namespace campipe {
 namespace {
+
+constexpr std::size_t first_size = 1024;  // in which a recording has the room for what is written at its end
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-std::string http_date(std::time_t time) {
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  std::array<char, 40> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
 }
 
 std::string etag_of(const struct stat& file) {
@@ -52,9 +48,23 @@ std::string disposition_of(const PathBelow& path) {
   return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + escaped;
 }
 
+std::vector<char> read_at(const UniqueFd& fd, std::uint64_t from, std::size_t most) {
+  std::vector<char> part(most);
+  const ssize_t got = ::pread(fd.get(), part.data(), most, static_cast<off_t>(from));
+  part.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return part;
+}
+
 FileAnswer failed(int status, const std::string& why) { return {http_error(status, why), {}, {}}; }
 
 }  // namespace
+
+std::string http_date(std::time_t time) {
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 40> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &utc)};
+}
 
 RangeWish parse_range(std::string_view header, std::uint64_t file_size, ByteRange& range) {
   constexpr std::string_view unit = "bytes=";
@@ -110,6 +120,7 @@ bool matches_etag(std::string_view header, std::string_view etag) {
 FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download) {
   FileAnswer out;
   out.fd = open_below(answer.file, O_RDONLY);
+  if (out.fd) out.first_bytes = read_at(out.fd, 0, first_size);
   struct stat file {};
   if (!out.fd && (errno == ELOOP || errno == ENXIO)) return failed(404, "this is no file");
   if (!out.fd || ::fstat(out.fd.get(), &file) != 0)
@@ -145,10 +156,11 @@ FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool down
   return out;
 }
 
-std::vector<char> read_part(const UniqueFd& fd, std::uint64_t from, std::size_t most) {
-  std::vector<char> part(most);
-  const ssize_t got = ::pread(fd.get(), part.data(), most, static_cast<off_t>(from));
-  part.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+std::vector<char> read_part(const FileAnswer& file, std::uint64_t from, std::size_t most) {
+  std::vector<char> part = read_at(file.fd, from, most);
+  if (from >= file.first_bytes.size()) return part;
+  const auto first = std::span(file.first_bytes).subspan(from);
+  std::ranges::copy(first.first(std::min(first.size(), part.size())), part.begin());
   return part;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ enum class RangeWish : std::uint8_t { whole, part, impossible };
 // Of a header `Range`; more than one part, or what is no range, is answered with the whole.
 RangeWish parse_range(std::string_view header, std::uint64_t file_size, ByteRange& range);
 
+// As headers have it: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string http_date(std::time_t time);
 // "video/mp4" of "a.mp4".
 std::string type_of_file(std::string_view path);
 // Whether a header `If-None-Match` names the tag.
@@ -30,10 +33,13 @@ struct FileAnswer {
   HttpAnswer head;  // status and headers, all but Content-Length; where it is an error, with a body
   UniqueFd fd;      // none: nothing is to be sent of it
   ByteRange range;
+  // As they were before it was asked how long the file is. A recording that ends is appended to, and then its first
+  // bytes change: so they never name what lies behind the end.
+  std::vector<char> first_bytes = {};
 };
 // Opens `answer.file`. For threads that may wait for a disk.
 FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool download);
 // The next bytes, `most` at most; empty: the file is shorter than it was, or cannot be read.
-std::vector<char> read_part(const UniqueFd& fd, std::uint64_t from, std::size_t most);
+std::vector<char> read_part(const FileAnswer& file, std::uint64_t from, std::size_t most);
 
 }  // namespace campipe

@@ -29,7 +29,7 @@ using Exchange = HttpConnection::Exchange;
 constexpr auto look_every = std::chrono::milliseconds(500);
 constexpr auto first_picture_patience = std::chrono::seconds(10);
 constexpr auto silence_patience = std::chrono::seconds(60);  // a ping after half of it
-constexpr auto farewell_patience = std::chrono::seconds(2);
+constexpr auto close_patience = std::chrono::seconds(2);
 constexpr std::size_t longest_message = 4096;  // of a client
 class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
  public:
@@ -92,7 +92,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
   }
 
   awaitable<void> close_socket(websocket::close_code code) {
-    websocket::stream_base::timeout patience{farewell_patience, farewell_patience, false};
+    websocket::stream_base::timeout patience{close_patience, close_patience, false};
     socket_.set_option(patience);
     HttpStream::ErrorCode ignored;  // it is over either way
     co_await socket_.async_close(code, redirect_error(use_awaitable, ignored));

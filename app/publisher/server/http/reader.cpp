@@ -1,6 +1,5 @@
 #include "app/publisher/server/http/reader.h"
 
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 
 #include "app/publisher/server/nodes/request.h"
@@ -13,8 +12,6 @@ namespace http = boost::beast::http;
 // "0\r\n\r\n". The parser asserts that the last chunk has as many bytes when it looks at it again; with fewer no body
 // is at its end.
 constexpr std::size_t shortest_last_chunk = 5;
-
-std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 // One reader of it takes the next line for a part of the header, and another one for a header.
 bool has_folded_line(std::string_view text) {

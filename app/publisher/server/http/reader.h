@@ -5,12 +5,14 @@
 #include <utility>  // before asio, whose headers of this age forget it
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string_type.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "app/publisher/server/http/rules.h"
@@ -18,6 +20,8 @@
 namespace campipe {
 
 using HttpMessage = boost::beast::http::request<boost::beast::http::string_body>;
+
+inline std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 class HttpReader {
  public:

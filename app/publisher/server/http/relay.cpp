@@ -21,10 +21,8 @@ using asio::awaitable;
 using asio::use_awaitable;
 using Exchange = HttpConnection::Exchange;
 
-constexpr auto silence_patience = std::chrono::seconds(75);  // a live stream pings after 30, and ends after 60
+constexpr auto tunnel_silence = std::chrono::seconds(75);  // a live stream pings after 30, and ends after 60
 constexpr std::uint32_t longest_head = 16 * 1024;
-
-std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 // No credentials, nothing about this connection, and nothing that the client says of itself to nodes.
 std::string request_for(const NodeTarget& target, const Exchange& exchange, bool has_users) {
@@ -140,7 +138,7 @@ awaitable<void> serve_relay(std::shared_ptr<HttpConnection> connection, Exchange
     co_await connection->send(refusal, exchange);
     co_return;
   }
-  const auto tunnel = std::make_shared<Tunnel>(connection, std::move(opened.link), silence_patience);
+  const auto tunnel = std::make_shared<Tunnel>(connection, std::move(opened.link), tunnel_silence);
   co_await tunnel->run(std::move(opened.answer.begin), opened.answer.has_switched);
 }
 

@@ -26,9 +26,9 @@ using asio::use_awaitable;
 using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
-constexpr auto farewell_patience = std::chrono::milliseconds(800);
+constexpr auto end_patience = std::chrono::milliseconds(800);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
-constexpr auto look_every = std::chrono::milliseconds(400);  // what was taken back ends within a second
+constexpr auto access_check_interval = std::chrono::milliseconds(400);  // what was taken back ends within a second
 constexpr int waiting_connections = 256;
 
 void listen_at(tcp::acceptor& acceptor, const tcp::endpoint& at, ErrorCode& error) {
@@ -89,7 +89,7 @@ class HttpServer::Implementation {
 
   ~Implementation() {
     asio::post(*shared_->io, [this] { close_all(); });
-    if (ended_.get_future().wait_for(farewell_patience) != std::future_status::ready) shared_->io->stop();
+    if (ended_.get_future().wait_for(end_patience) != std::future_status::ready) shared_->io->stop();
     thread_.join();
     // Those of disks are not waited for: they may wait for ever.
     for (FairThreads* threads : {&shared_->threads.workers, &shared_->threads.decoders}) threads->join();
@@ -130,7 +130,7 @@ class HttpServer::Implementation {
   asio::awaitable<void> look_after() {
     ErrorCode ignored;
     while (!shared_->closing) {
-      look_timer_.expires_after(look_every);
+      look_timer_.expires_after(access_check_interval);
       co_await look_timer_.async_wait(redirect_error(use_awaitable, ignored));
       for (HttpConnection* connection : shared_->connections) connection->end_if_taken_back();
     }

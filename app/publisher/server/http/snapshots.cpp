@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/frame_age.h"
 
 namespace campipe {
 namespace {
@@ -14,7 +15,8 @@ constexpr auto failure_remembered_for = std::chrono::seconds(5);
 
 }  // namespace
 
-HttpSnapshots::Jpeg HttpSnapshots::take(const std::string& name, const LiveStream& stream) {
+std::optional<Snapshot> HttpSnapshots::take(const std::string& name, const LiveStream& stream,
+                                            std::chrono::nanoseconds max_age) {
   std::unique_lock lock(mutex_);
   std::erase_if(pictures_, [](const auto& entry) { return entry.second->of.expired(); });
   auto& place = pictures_[name];
@@ -22,24 +24,27 @@ HttpSnapshots::Jpeg HttpSnapshots::take(const std::string& name, const LiveStrea
     place = std::make_shared<Picture>();
     place->of = stream.weak_from_this();
   }
-  const auto snapshot = place;
+  const auto picture = place;
   lock.unlock();
-  const std::lock_guard making(snapshot->mutex);
-  const auto age = Clock::now() - snapshot->made;
-  if (snapshot->jpeg && age < remembered_for) return snapshot->jpeg;
-  if (!snapshot->failure.empty() && age < failure_remembered_for) throw Error(snapshot->failure);
+  const std::lock_guard making(picture->mutex);
+  const auto age = Clock::now() - picture->made;
+  const auto& remembered = picture->snapshot;
+  if (remembered && age < remembered_for && since_arrival(remembered->times) <= max_age.count()) return remembered;
+  if (!picture->failure.empty() && age < failure_remembered_for) throw Error(picture->failure);
   const auto group = stream.newest_group();
-  if (group.empty()) return nullptr;
-  snapshot->jpeg = nullptr;
-  snapshot->failure.clear();
+  if (group.empty()) return std::nullopt;
+  picture->snapshot.reset();
+  picture->failure.clear();
   try {
-    snapshot->jpeg = std::make_shared<const std::vector<std::uint8_t>>(decode_apart(group, stop_));
+    DecodedSnapshot decoded = decode_apart(group, stop_);
+    picture->snapshot = {std::make_shared<const std::vector<std::uint8_t>>(std::move(decoded.jpeg)),
+                         group[decoded.packet].times};
   } catch (const Error& error) {
-    snapshot->failure = error.what();
+    picture->failure = error.what();
   }
-  snapshot->made = Clock::now();
-  if (!snapshot->jpeg) throw Error(snapshot->failure);
-  return snapshot->jpeg;
+  picture->made = Clock::now();
+  if (!picture->snapshot) throw Error(picture->failure);
+  return picture->snapshot;
 }
 
 }  // namespace campipe

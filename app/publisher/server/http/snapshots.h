@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,16 @@
 
 namespace campipe {
 
+struct Snapshot {
+  std::shared_ptr<const std::vector<std::uint8_t>> jpeg;
+  FrameTimes times;  // of the frame
+};
+
 class HttpSnapshots {
  public:
-  using Jpeg = std::shared_ptr<const std::vector<std::uint8_t>>;
-
-  // Null: no frame came yet. Throws Error.
-  Jpeg take(const std::string& name, const LiveStream& stream);
+  // Nothing: no frame came yet. One that is remembered is at most so old. Throws Error.
+  std::optional<Snapshot> take(const std::string& name, const LiveStream& stream,
+                               std::chrono::nanoseconds max_age = std::chrono::nanoseconds::max());
   // Ends calls that take long; from now on each of them fails.
   void close() { stop_.close(); }
 
@@ -31,7 +36,7 @@ class HttpSnapshots {
     std::mutex mutex;  // held while it is made: others who want it wait for it
     std::weak_ptr<const LiveStream> of;
     Clock::time_point made;  // or not: `failure` has the reason
-    Jpeg jpeg;
+    std::optional<Snapshot> snapshot;
     std::string failure;
   };
 

@@ -8,23 +8,23 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t flags = 4;  // and the version before them
+constexpr std::size_t box_flags = 4;  // and the version before them
 constexpr std::size_t of_id = sizeof(std::uint32_t);
 
 // Tracks count from 1 on.
 std::size_t track_of(std::span<const std::uint8_t> fragment) {
-  const auto box = contents_of(fragment.subspan(producer_time_of(fragment)), "tfhd", flags + of_id);
-  return box.empty() ? 0 : get_big_endian(box.data() + flags, of_id) - 1;
+  const auto box = contents_of(fragment.subspan(producer_time_of(fragment)), "tfhd", box_flags + of_id);
+  return box.empty() ? 0 : get_big_endian(box.data() + box_flags, of_id) - 1;
 }
 
 }  // namespace
 
 // Behind the times of creation and of change, which have 64 bits in version 1.
 void FragmentTimes::begin(std::span<const std::uint8_t> header) {
-  constexpr std::size_t longest = flags + 2 * sizeof(std::uint64_t) + of_id;
+  constexpr std::size_t longest = box_flags + 2 * sizeof(std::uint64_t) + of_id;
   tracks_.clear();
   for (auto box = contents_of(header, "mdhd", longest); !box.empty(); box = contents_of(box, "mdhd", longest)) {
-    const std::size_t at = flags + 2 * (box[0] == 1 ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
+    const std::size_t at = box_flags + 2 * (box[0] == 1 ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
     tracks_.emplace_back().scale = std::max<Time>(static_cast<Time>(get_big_endian(box.data() + at, of_id)), 1);
   }
 }

@@ -89,6 +89,15 @@ std::vector<LivePiece> LiveStream::newest_group() const {
   return frames;
 }
 
+std::optional<FrameTimes> LiveStream::newest_times() const {
+  const std::lock_guard lock(state_->mutex);
+  std::optional<FrameTimes> newest;
+  for (const LivePiece& piece : state_->of(LiveForm::packets).group) {
+    if (!piece.audio && (!newest || piece.times.pts > newest->pts)) newest = piece.times;
+  }
+  return newest;
+}
+
 std::string LiveStream::failure(LiveForm form) const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->offered) return {};

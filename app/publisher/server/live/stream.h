@@ -101,6 +101,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   std::shared_ptr<LiveViewer> watch(LiveForm form);
   // Any thread. The newest GOP, from its key frame on, without audio; empty: nothing came yet.
   [[nodiscard]] std::vector<LivePiece> newest_group() const;
+  // Any thread. The times of that group's newest frame; nothing: nothing came yet.
+  [[nodiscard]] std::optional<FrameTimes> newest_times() const;
   // Why there is no such form of the stream; empty: there is, or nothing came yet.
   [[nodiscard]] std::string failure(LiveForm form) const;
   // Logs it as a warning, unless that was the last one logged of this form.

@@ -1,18 +1,15 @@
-// Whom a certificate that the cluster's authority signed stands for.
+// Whom a certificate that the cluster's authority signed stands for: the node that its common name names. Hosts in it
+// do not count, since several programs of one machine have certificates for the same ones.
 #pragma once
 
 #include <openssl/ssl.h>
 
 #include <string>
 
-#include "app/publisher/server/nodes/places.h"
-
 namespace campipe {
 
-// After the handshake: the peer's certificate has the node's name as its common name, or is for the host of its
-// address.
-bool is_certificate_of(SSL* tls, const std::string& node, const std::string& address);
-// Of some node.
-bool is_node_certificate(SSL* tls, const NodePlaces& places);
+// After the handshake: the common name of the peer's certificate, all of it; empty: it has none, or the authority did
+// not sign it.
+std::string certified_name(SSL* tls);
 
 }  // namespace campipe

@@ -18,9 +18,8 @@ using nlohmann::json;
 using Duration = std::chrono::nanoseconds;
 
 constexpr const char* clock_path = "/clock";
-constexpr auto period = 10s;
+constexpr auto clock_period = 10s;
 constexpr auto period_without_answer = 2s;
-constexpr auto answer_patience = 2s;
 constexpr std::int64_t latest_utc = std::int64_t{1} << 62U;  // ns since 1970
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -73,7 +72,7 @@ void NodeClocks::tick() {
 // That a node cannot be asked is the wall's to report.
 void NodeClocks::take(Peer& peer, const Nodes::Reply& reply) {
   const auto utc = time_in(reply);
-  peer.next = Clock::now() + (utc ? period : period_without_answer);
+  peer.next = Clock::now() + (utc ? clock_period : period_without_answer);
   if (utc) peer.clock.answered(to_ns(reply.sent), to_ns(reply.received), *utc);
 }
 

@@ -69,8 +69,8 @@ awaitable<std::unique_ptr<HttpStream>> connect_to(NodeTarget target, Deadline de
     co_await stream->tcp().async_connect(endpoint, use_awaitable);
     stream->tcp().expires_at(deadline);
     co_await stream->handshake_as_client();
-    if (SSL* const tls = stream->tls_handle(); tls != nullptr && !is_certificate_of(tls, target.node, target.address))
-      throw NodeGone("it shows a certificate that is neither the node's nor its address's");
+    if (SSL* const tls = stream->tls_handle(); tls != nullptr && certified_name(tls) != target.node)
+      throw NodeGone("the common name of its certificate is not the node's name");
     co_return stream;
   } catch (const boost::system::system_error& error) {
     const bool is_late = error.code() == boost::beast::error::timeout;

@@ -14,14 +14,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* links_path = "/links";
-constexpr auto period = 1s;
-constexpr auto answer_patience = 2s;
-constexpr std::size_t longest_answer = 100'000;  // bytes: it has to fit a message to the supervisor
+constexpr auto links_period = 1s;
+constexpr std::size_t longest_links = 100'000;  // bytes: it has to fit a message to the supervisor
 
 }  // namespace
 
 std::optional<messages::OfferedLinks> links_in(const Nodes::Reply& reply) {
-  if (reply.status != 200 || reply.body.size() > longest_answer) return std::nullopt;
+  if (reply.status != 200 || reply.body.size() > longest_links) return std::nullopt;
   try {
     nlohmann::json body = parse_shallow(reply.body);
     messages::OfferedLinks offered;
@@ -56,13 +55,13 @@ std::vector<messages::PeerLinks> NodeLinks::tick() {
     if (is_asked && peer.reply.wait_for(0s) == std::future_status::ready) {
       const Nodes::Reply reply = peer.reply.get();
       auto offered = links_in(reply);
-      peer.next = Clock::now() + period;
+      peer.next = Clock::now() + links_period;
       const bool is_unreadable = reply.status == 200 && !offered;
       if (is_unreadable && !peer.is_unreadable)
         spdlog::warn(
             "node '{}' offers links that are unreadable (a key, name or port that cannot be, or more than {} kB), so "
             "links with it stay as they were: upgrade or restart campipe there",
-            node, longest_answer / 1000);
+            node, longest_links / 1000);
       peer.is_unreadable = is_unreadable;
       if (!offered || offered->key.empty() || *offered == peer.offered) continue;
       peer.offered = *offered;

@@ -24,6 +24,9 @@ class io_context;  // NOLINT(readability-identifier-naming): theirs
 
 namespace campipe {
 
+// How long another node is waited for, for answers that are asked for again and again.
+inline constexpr auto answer_patience = std::chrono::seconds(2);
+
 // A node cannot be asked. Names it, but not its address, which is for administrators, and says why.
 struct NodeGone : Error {
   using Error::Error;

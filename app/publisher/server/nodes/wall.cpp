@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto period = 1s;
-constexpr auto answer_patience = 2s;
 constexpr auto asked_lately = 10s;
 constexpr auto first_patience = 1s;                            // whoever asks first waits so long for the others
 constexpr std::size_t largest_status = std::size_t{16} << 20;  // as a supervisor's to its own publisher (Channel)

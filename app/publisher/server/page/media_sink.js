@@ -5,6 +5,9 @@ const keptBehind = 10; // s of what was played
 const trimEvery = 5; // s
 const queueLimit = 600; // fragments that wait for the element; more: it does not take them any more
 
+// "avc1" of 'video/mp4; codecs="avc1.64001f"'.
+const codecOf = (mime) => /codecs="([^."]*)/.exec(mime)?.[1];
+
 export const canPlay = (mime) => Boolean(Source?.isTypeSupported(mime));
 
 function joined(parts) {
@@ -26,6 +29,7 @@ export class MediaSink {
   #url = '';
   #queue = []; // Uint8Array, or {mime, bytes} of an init segment
   #mime = '';
+  #given = ''; // the newest header's
 
   constructor(video, onBroken) {
     this.#video = video;
@@ -39,8 +43,15 @@ export class MediaSink {
     return this.#source !== null;
   }
 
+  // Whether a header of this kind may follow those before. Where the codec changes within a source, browsers' decoders
+  // stand still for seconds: a fresh one is needed.
+  takes(mime) {
+    return !this.#source || codecOf(mime) === codecOf(this.#given);
+  }
+
   // An init segment: at first, and whenever the stream changes.
   header(mime, bytes) {
+    this.#given = mime;
     this.#queue.push({mime, bytes});
     if (this.#source) this.#pump();
     else this.#begin();

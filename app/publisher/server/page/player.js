@@ -195,6 +195,11 @@ export class Player {
     if (this.#unplayable || !this.#header) return;
     if (!this.#header.bytes) {
       this.#header.bytes = bytes;
+      if (!this.#sink.takes(this.#header.mime)) {
+        this.#freeze();
+        this.#sink.close();
+        this.#timeline.restart();
+      }
       if (this.#timeline.begin(bytes)) this.#sink.header(this.#header.mime, bytes);
       else this.#broke('the server sent something that is no video');
       return;

@@ -96,7 +96,7 @@ function lostGpus(status) {
   const rows = status.lost_gpus.map((gpu) =>
     el(
       'tr',
-      {'data-key': gpu.uuid},
+      {'data-key': gpu.uuid || gpu.gpu},
       cell(gpu.gpu),
       cell(lostWords[gpu.state] ?? gpu.state),
       cell(gpu.reason),

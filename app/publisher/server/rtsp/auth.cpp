@@ -14,7 +14,7 @@ namespace campipe {
 namespace {
 
 constexpr const char* realm = "campipe";
-constexpr guint most_sessions = 8;  // of one connection
+constexpr guint most_sessions_of_connection = 8;  // of one connection
 constexpr const char* identity_key = "campipe-identity";
 constexpr const char* owner_key = "campipe-owner";
 constexpr const char* nonce_key = "campipe-nonce";
@@ -153,7 +153,7 @@ bool check_url(Auth& auth, GstRTSPContext* ctx) {
 bool check_sessions(const GstRTSPContext* ctx) {
   if (ctx->method != GST_RTSP_SETUP || ctx->session != nullptr) return true;
   GList* sessions = gst_rtsp_client_session_filter(ctx->client, nullptr, nullptr);
-  const bool more = g_list_length(sessions) < most_sessions;
+  const bool more = g_list_length(sessions) < most_sessions_of_connection;
   g_list_free_full(sessions, g_object_unref);
   if (more) return true;
   answer(ctx, GST_RTSP_STS_SERVICE_UNAVAILABLE);

@@ -16,9 +16,9 @@
 namespace campipe {
 namespace {
 
-constexpr std::size_t record = 16U << 10U;        // the largest that TLS has
-constexpr std::size_t most_at_once = 64U << 10U;  // that is read before others have their turn
-constexpr std::size_t most_parts = 128;           // that are written at once
+constexpr std::size_t record = 16U << 10U;             // the largest that TLS has
+constexpr std::size_t most_read_at_once = 64U << 10U;  // that is read before others have their turn
+constexpr std::size_t most_parts = 128;                // that are written at once
 
 }  // namespace
 
@@ -40,7 +40,7 @@ gssize RtspChannel::read(std::span<char> room) {
   std::array<char, record> chunk;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by receive()
   for (std::size_t got = 0; !framing_.whole();) {
     if (!framing_.refusal().empty()) return failed;
-    if (got >= most_at_once) {
+    if (got >= most_read_at_once) {
       more_ = true;
       return would_block;
     }

@@ -17,7 +17,7 @@
 namespace campipe {
 namespace {
 
-constexpr int most_at_once = 16;            // before those that are there have their turn
+constexpr int most_accepted = 16;           // before those that are there have their turn
 constexpr guint pause_after_failure = 200;  // ms
 
 }  // namespace
@@ -58,7 +58,7 @@ gboolean RtspDoor::on_pause_over(gpointer self) {
 }
 
 gboolean RtspDoor::take_in() {
-  for (int i = 0; i < most_at_once; ++i) {
+  for (int i = 0; i < most_accepted; ++i) {
     const int fd = ::accept4(g_socket_get_fd(listener_), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
       welcome(fd);

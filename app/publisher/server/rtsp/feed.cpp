@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_preparation = 3s;       // until the first key frame has come out as RTP
-constexpr auto longest_wait = 2s;              // for a new key frame, where there is an older one
+constexpr auto longest_key_wait = 2s;          // for a new key frame, where there is an older one
 constexpr guint64 longest_queue = 16U << 20U;  // bytes
 constexpr guint64 longest_audio_queue = 64U << 10U;
 constexpr int most_unfit = 25;  // JPEGs in a row: one that is damaged is left out
@@ -232,7 +232,7 @@ void RtspFeed::prepare_audio() {
 bool RtspFeed::begin(const LivePiece& piece) {
   if (!piece.key) {
     // No key frame can be had: then the newest one, though it is old.
-    if (Clock::now() - readers_->waiting_since() > longest_wait) viewer_ = stream_->watch(LiveForm::packets);
+    if (Clock::now() - readers_->waiting_since() > longest_key_wait) viewer_ = stream_->watch(LiveForm::packets);
     return false;
   }
   running_ = true;

@@ -4,15 +4,15 @@
 #include <cstdlib>
 
 #include "core/clock.h"
+#include "core/nanoseconds.h"
 
 namespace campipe {
 namespace {
 
-constexpr std::int64_t second = 1'000'000'000;
-constexpr std::int64_t clock_jump = second / 5;  // from which on capture time is not smoothed
-constexpr std::int64_t longest_pause = 3600 * second;
-constexpr GstClockTimeDiff exact_enough = second / 100'000;
-constexpr guint64 report_interval = second;  // or less often where the bandwidth is too small for it (RFC 3550, 6.2)
+constexpr std::int64_t clock_jump = ns_per_s / 5;  // from which on capture time is not smoothed
+constexpr std::int64_t longest_pause = 3600 * ns_per_s;
+constexpr GstClockTimeDiff exact_enough = ns_per_s / 100'000;
+constexpr guint64 report_interval = ns_per_s;  // or less often where the bandwidth is too small for it (RFC 3550, 6.2)
 
 void set_base(GstElement* element, GstClockTime base) {
   const GstClockTimeDiff off = GST_CLOCK_DIFF(gst_element_get_base_time(element), base);
@@ -24,7 +24,7 @@ void set_base(GstElement* element, GstClockTime base) {
 void RtspTimeline::begin(const LivePiece& piece) {
   std::int64_t begins = lead;
   if (last_capture_ != 0) {
-    const std::int64_t pause = std::clamp(piece.times.capture_utc - last_capture_, second / 100, longest_pause);
+    const std::int64_t pause = std::clamp(piece.times.capture_utc - last_capture_, ns_per_s / 100, longest_pause);
     begins = time_of(last_dts_) + pause;
   }
   origin_ = piece.dts - begins;

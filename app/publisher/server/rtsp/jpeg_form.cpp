@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/publisher/server/rtsp/huffman_tables.h"
+#include "core/jpeg_frame.h"
 
 namespace campipe {
 namespace {
@@ -21,7 +22,6 @@ constexpr std::uint8_t huffman_tables = 0xc4;
 constexpr std::uint8_t application_0 = 0xe0;
 constexpr std::uint8_t application_14 = 0xee;
 constexpr std::uint8_t baseline = 0xc0;
-constexpr std::array not_frames{huffman_tables, std::uint8_t{0xc8}, std::uint8_t{0xcc}};  // DHT, JPG, DAC
 
 constexpr std::size_t longest_side = 2040;  // RFC 2435 has eight bits for an eighth of it
 constexpr std::size_t component_count = 3;
@@ -30,10 +30,6 @@ constexpr std::size_t scan_bytes = 10;  // of a header of three components
 constexpr std::size_t table_count = 4;
 constexpr std::size_t table_bytes = 64;   // of quantizers with 8 bits
 constexpr std::size_t length_count = 16;  // of Huffman codes
-
-bool begins_frame(std::uint8_t marker) {
-  return marker >= baseline && marker <= 0xcf && std::ranges::find(not_frames, marker) == not_frames.end();
-}
 
 std::size_t number_at(Bytes bytes, std::size_t at) { return std::size_t{bytes[at]} << 8U | bytes[at + 1]; }
 
@@ -51,7 +47,7 @@ class Headers {
   std::string segment(std::uint8_t marker, Bytes body) {
     if (marker == quantization_tables) return take_quantizers(body);
     if (marker == huffman_tables) return take_codes(body);
-    if (begins_frame(marker)) return take_frame(marker, body);
+    if (begins_jpeg_frame(marker)) return take_frame(marker, body);
     if (marker == application_0 && begins_with(body, "AVI1") && body.size() > 4 && body[4] != 0)
       return "JPEG of one field";
     if (marker == application_14 && begins_with(body, "Adobe") && body.size() > 11 && body[11] != 1)

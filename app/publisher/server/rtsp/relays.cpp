@@ -34,7 +34,7 @@ using ErrorCode = boost::system::error_code;
 constexpr std::size_t most_relays = 500;
 constexpr std::size_t at_once = 64 * 1024;
 constexpr std::size_t longest_head = 16 * 1024;
-constexpr auto answer_patience = std::chrono::seconds(15);
+constexpr auto relay_patience = std::chrono::seconds(15);
 constexpr auto silence_patience = std::chrono::seconds(120);  // reports come every few seconds
 constexpr auto send_patience = std::chrono::seconds(30);
 constexpr auto look_every = std::chrono::milliseconds(400);
@@ -191,7 +191,7 @@ awaitable<void> RtspRelays::Relay::open() {
                                   {"Upgrade", "rtsp"}};
   if (is_address(whose_.address)) headers.emplace_back("X-Forwarded-For", whose_.address);
   std::string head = request_head("GET", "/cameras/" + whose_.camera + "/rtsp", 11, headers);
-  const Deadline deadline = Clock::now() + answer_patience;
+  const Deadline deadline = Clock::now() + relay_patience;
   co_await write_all(*link_, std::move(head), deadline);
   std::string answer;
   char letter = 0;
