@@ -34,7 +34,7 @@ def read_table(file):
         if not words:
             continue
         settings = dict(word.partition("=")[::2] for word in words[1:])
-        unknown = set(settings) - {"timeout", "alone", "first", "apart", "together"}
+        unknown = set(settings) - {"timeout", "alone", "quiet", "first", "apart", "together"}
         if unknown or not settings or words[0] in table:
             fail(f"{file}:{number}: cannot be read: {line}")
         table[words[0]] = settings
@@ -107,6 +107,8 @@ def main():
         }
         if "alone" in settings:
             properties["RUN_SERIAL"] = "TRUE"
+        if "quiet" in settings:  # behind the one that waits for all others (tests/CMakeLists.txt)
+            properties |= {"DEPENDS": "suites", "PROCESSORS": "2"}
         if "first" in settings:
             properties["COST"] = "1000"
         lines.append(f"add_test({quoted(name)} {quoted(options.program)} {quoted('--gtest_filter=' + wanted)})")
