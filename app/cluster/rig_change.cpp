@@ -28,14 +28,17 @@ messages::Answer change_rig(EtcdClient& client, const ClusterKeys& keys, const S
   const std::string checked = text_of_file(file, asked.digest);
   if (!stored.problem.empty()) return refused(409, stored.problem);
   if (stored.text != checked) return refused(409, changed_meanwhile);
-  const ConfigPart part = part_named(asked.section);
-  const ChangedRig changed = changed_rig(checked, part, asked.name, asked.keys);
-  const bool removes = asked.keys.is_null();
-  if (removes && !changed.had) return refused(404, "there is no such " + std::string(name_of(part)));
+  const bool enables = asked.section == enabled_section;
+  const ConfigPart part = enables ? ConfigPart::camera : part_named(asked.section);
+  const ChangedRig changed = enables ? enabled_rig(checked, asked.name, asked.keys.get<bool>())
+                                     : changed_rig(checked, part, asked.name, asked.keys);
+  const bool needs_one = enables || asked.keys.is_null();
+  if (needs_one && !changed.had) return refused(404, "there is no such " + std::string(name_of(part)));
   const RigWriteResult written = write_rig(client, keys, stored, changed.text);
   switch (written.outcome) {
     case RigWritten::done:
-      return {removes || changed.had ? 200 : 201, nlohmann::json::object()};
+      if (enables) return {200, {{"enabled", asked.keys}}};
+      return {changed.had ? 200 : 201, nlohmann::json::object()};
     case RigWritten::outdated:
       return refused(409, changed_meanwhile);
     case RigWritten::unknown:

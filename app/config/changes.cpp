@@ -75,6 +75,20 @@ void forget_needless_removals(const fs::path& file, CameraChanges& changes) {
   }
 }
 
+// Of a cluster's rig. Throws Error where it is no YAML.
+YamlNode rig_tree(const std::string& text) {
+  YamlResult parsed = parse_yaml(text);
+  if (const auto* error = std::get_if<ConfigError>(&parsed)) throw Error("the rig cannot be read: " + error->message);
+  return std::get<YamlNode>(std::move(parsed));
+}
+
+std::string text_with(YamlNode& root, const CameraChanges& change) {
+  Report report;
+  lay_over(root, tree_of(change), report);
+  for (const ConfigError& error : report.take()) throw Error(error.message);
+  return "# Changed through the API of a node, which keeps no comments.\n" + json_of(root).dump(2) + "\n";
+}
+
 // "rig.api.yaml" for "rig.yaml".
 fs::path beside(const fs::path& file) {
   return file.parent_path() / (file.stem().string() + ".api" + file.extension().string());
@@ -161,16 +175,19 @@ void keep_changes(const fs::path& file, const CameraChanges& changes) {
 }
 
 ChangedRig changed_rig(const std::string& text, ConfigPart part, const std::string& name, json keys) {
-  YamlResult parsed = parse_yaml(text);
-  auto* const root = std::get_if<YamlNode>(&parsed);
-  if (root == nullptr) throw Error("the rig cannot be read: " + std::get<ConfigError>(parsed).message);
-  const bool had = has_entry(*root, part, name);
+  YamlNode root = rig_tree(text);
+  const bool had = has_entry(root, part, name);
   CameraChanges change;
   change.put(part, name, std::move(keys));
-  Report report;
-  lay_over(*root, tree_of(change), report);
-  for (const ConfigError& error : report.take()) throw Error(error.message);
-  return {"# Changed through the API of a node, which keeps no comments.\n" + json_of(*root).dump(2) + "\n", had};
+  return {text_with(root, change), had};
+}
+
+ChangedRig enabled_rig(const std::string& text, const std::string& name, bool on) {
+  YamlNode root = rig_tree(text);
+  const bool had = has_entry(root, ConfigPart::camera, name) || has_entry(root, ConfigPart::mosaic, name);
+  CameraChanges change;
+  change.enable(name, on);
+  return {text_with(root, change), had};
 }
 
 }  // namespace campipe

@@ -27,6 +27,8 @@ enum class ConfigPart : std::uint8_t { camera, mosaic, group };
 inline constexpr std::array config_parts{ConfigPart::camera, ConfigPart::mosaic, ConfigPart::group};
 // Where it stands in the file, and in the overlay: "cameras".
 std::string_view section_of(ConfigPart part);
+// Where the overlay says which cameras and mosaics are enabled.
+inline constexpr std::string_view enabled_section = "enabled";
 // "camera"
 std::string_view name_of(ConfigPart part);
 
@@ -78,5 +80,7 @@ struct ChangedRig {
 };
 // Throws Error where `text` is no YAML.
 ChangedRig changed_rig(const std::string& text, ConfigPart part, const std::string& name, nlohmann::json keys);
+// Likewise, with `enabled` of that camera or mosaic; had: there is one, else nothing is changed.
+ChangedRig enabled_rig(const std::string& text, const std::string& name, bool on);
 
 }  // namespace campipe

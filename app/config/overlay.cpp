@@ -16,7 +16,7 @@ using Kind = YamlNode::Kind;
 
 constexpr int max_depth = 16;  // as of files
 // In the order in which they go over the file, wherever they stand: `enabled` is of the camera as it is then.
-constexpr std::array<std::string_view, 4> overlay_keys{"cameras", "mosaics", "sync_groups", "enabled"};
+constexpr std::array<std::string_view, 4> overlay_keys{"cameras", "mosaics", "sync_groups", enabled_section};
 
 template <typename Node>
 Node* find(Node& map, std::string_view key) {
@@ -125,7 +125,7 @@ std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report)
   for (const std::string_view key : overlay_keys) {
     YamlNode* const part = find(over, key);
     if (part == nullptr || !good_map(*part, part->key, report) || part->children.empty()) continue;
-    if (key == "enabled") {
+    if (key == enabled_section) {
       for (YamlNode& child : part->children) put_enabled(root, std::move(child));
       continue;
     }
@@ -142,7 +142,7 @@ std::vector<std::string> lay_over(YamlNode& root, YamlNode over, Report& report)
 YamlNode tree_of(const CameraChanges& changes) {
   json all = json::object();
   for (const ConfigPart part : config_parts) all[std::string(section_of(part))] = changes.of(part);
-  if (!changes.enabled.empty()) all["enabled"] = changes.enabled;
+  if (!changes.enabled.empty()) all[std::string(enabled_section)] = changes.enabled;
   return Converter().node(all, 0);
 }
 
@@ -188,7 +188,7 @@ CameraChanges changes_of(const YamlNode& overlay) {
     for (const ConfigPart each : config_parts) {
       if (part.key == section_of(each)) changes.of(each) = json(json_of(part));
     }
-    if (part.key != "enabled") continue;
+    if (part.key != enabled_section) continue;
     for (const YamlNode& child : part.children) changes.enabled[child.key] = child.written == "true";
   }
   return changes;

@@ -112,12 +112,6 @@ void ConfigChanges::send_answer(pid_t asker, std::uint64_t request, messages::An
 }
 
 void ConfigChanges::ask(messages::ConfigChange change, pid_t asker) {
-  if (rig_.config->cluster && std::holds_alternative<messages::EnableCamera>(change)) {
-    return send_answer(asker, number_of(change),
-                       refused(409,
-                               "the cameras are a cluster's: put the camera with `enabled`, or change the rig with "
-                               "`campipe cluster apply FILE`"));
-  }
   if (waiting_.size() == most_changes) {
     return send_answer(asker, number_of(change), refused(409, "too many changes wait already; try again later"));
   }
@@ -183,17 +177,22 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::Reload&) {
 // as after `campipe cluster apply`. Which node gets a camera is the plan's, so nothing runs here yet.
 template <typename Change>
 std::optional<messages::Answer> ConfigChanges::begin_for_cluster(const Change& asked) {
-  if constexpr (std::is_same_v<Change, messages::Reload> || std::is_same_v<Change, messages::EnableCamera>) {
+  if constexpr (std::is_same_v<Change, messages::Reload>) {
     return begin(asked);
   } else {
-    const ConfigPart part = changed_part<Change>;
     messages::ChangeRig change;
     change.request = asked.request;
-    change.section = section_of(part);
     change.name = asked.name;
-    if constexpr (requires { asked.config; }) change.keys = asked.config;
     CameraChanges all;
-    all.put(part, change.name, change.keys);
+    if constexpr (std::is_same_v<Change, messages::EnableCamera>) {
+      change.section = enabled_section;
+      change.keys = asked.on;
+      all.enable(asked.name, asked.on);
+    } else {
+      change.section = section_of(changed_part<Change>);
+      if constexpr (requires { asked.config; }) change.keys = asked.config;
+      all.put(changed_part<Change>, change.name, change.keys);
+    }
     auto then = [this, change, asker = waiting_.front().asker](const LoadedConfig& loaded) mutable {
       if (!loaded.errors.empty()) {
         const std::string body = join_path(change.section, change.name);

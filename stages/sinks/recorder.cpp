@@ -19,6 +19,7 @@
 #include "core/unique_handle.h"
 #include "stages/sinks/file_duration.h"
 #include "stages/sinks/file_ending.h"
+#include "stages/sinks/file_index.h"
 #include "stages/sinks/muxer.h"
 
 namespace campipe {
@@ -111,6 +112,14 @@ UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 
     throw Error(path.whole() + ": is shorter than what was recorded into it: another process has changed it");
   }
   return fd;
+}
+
+// Said by shared memory, which may be damaged: who wrote behind what is no end would spoil the file. False: nothing that
+// can be played ends there. Files without room for an index are believed.
+bool may_end_at(const UniqueFd& fd, const PathBelow& path, std::uint64_t offset) {
+  const auto index = FileIndex::of(container_or_throw(path.name.native()));
+  FileReader reader(fd.get(), index->piece());
+  return !index->follow(reader, offset) || index->taken() == offset;
 }
 
 // Where the file has room for it: only its header is written, in its place.
@@ -256,6 +265,8 @@ std::unique_ptr<Recorder> Recorder::resume(const PathBelow& path, const StreamPa
   const bool begins = position.offset == 0;
   if (begins) make_folders(path);
   UniqueFd fd = open_existing(path, position.offset, begins ? O_CREAT : 0);
+  if (!begins && !may_end_at(fd, path, position.offset))
+    throw Error(path.whole() + ": no frame ends where it was said to end");
   return std::make_unique<FileRecorder>(path, std::move(fd), parameters, audio, position, start);
 }
 

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "app/control/child.h"
@@ -39,12 +40,10 @@ class ClusterSeen : public testing::Test {
     east_ = start("east", "127.0.0.1:" + std::to_string(http_));
     std::optional<MachineClock> clock;
     if (!is_sanitized) clock.emplace();  // else the sanitizer's library has to be loaded first
-    west_ = start("west", "off");
+    west_ = start("west", "127.0.0.1:" + std::to_string(west_http_));
     if (clock) MachineClock::set_off(*west_, 3s);
-    const auto token = [&] { return read_token(east_->file("state/token-" + std::to_string(http_))); };
-    ASSERT_TRUE(eventually([&] { return token().has_value(); })) << east_->log();
-    headers_ = "Authorization: Bearer " + *token() + "\r\n";
-    api_ = std::make_unique<DescribedApi>(port(), *token());
+    headers_ = headers_of(*east_, http_);
+    api_ = std::make_unique<DescribedApi>(port(), *read_token(token_file(*east_, http_)));
     ASSERT_TRUE(eventually([&] {
       const json cluster = get();
       return cluster.is_object() && cluster["nodes"].size() == 2 && cluster["cameras"].size() == 3;
@@ -67,6 +66,14 @@ class ClusterSeen : public testing::Test {
     options.report = false;
     return std::make_unique<RigRun>(yaml(node, http), options);
   }
+  static std::filesystem::path token_file(const RigRun& rig, int http) {
+    return rig.file("state/token-" + std::to_string(http));
+  }
+  // Of the owner's requests, once the rig answers.
+  static std::string headers_of(const RigRun& rig, int http) {
+    EXPECT_TRUE(eventually([&] { return read_token(token_file(rig, http)).has_value(); })) << rig.log();
+    return "Authorization: Bearer " + read_token(token_file(rig, http)).value_or("") + "\r\n";
+  }
   [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(http_); }
   [[nodiscard]] json get() const {
     return json::parse(ask(port(), "GET /api/v1/cluster", headers_).body, nullptr, false);
@@ -76,8 +83,8 @@ class ClusterSeen : public testing::Test {
   void expect_west_is_ahead();
   void expect_a_link(Metrics& seen);
   [[nodiscard]] std::string rig_status() const {
-    const std::string token = east_->file("state/token-" + std::to_string(http_)).string();
-    return ask({"status", "--url", "http://127.0.0.1:" + std::to_string(http_), "--token-file", token}).output;
+    const std::string url = "http://127.0.0.1:" + std::to_string(http_);
+    return ask({"status", "--url", url, "--token-file", token_file(*east_, http_).string()}).output;
   }
   Answer command(std::vector<std::string> words) const {
     words.insert(words.begin(), "cluster");
@@ -86,6 +93,7 @@ class ClusterSeen : public testing::Test {
   }
 
   const int http_ = free_port();
+  const int west_http_ = free_port();
   const std::pair<int, int> doors_{free_port(), free_port()};  // east's and west's
   std::unique_ptr<EtcdMembers> etcd_;
   std::unique_ptr<RigRun> east_, west_;
@@ -233,8 +241,41 @@ TEST_F(ClusterSeen, ItsRigIsChangedThroughOneOfItsNodes) {
   api_->call("DELETE", "/cameras/{name}", "none", "", 404);
   api_->call("DELETE", "/mosaics/{name}", "wall", "", 200);
   EXPECT_TRUE(eventually([&] { return !in_etcd().contains("wall"); }));
+  api_->call("POST", "/cameras/{name}/disable", "yard");
+  EXPECT_TRUE(eventually([&] { return !in_etcd().contains("yard"); })) << "what is disabled is no node's";
+  api_->call("POST", "/cameras/{name}/enable", "yard");
+  EXPECT_TRUE(eventually([&] { return in_etcd().contains("yard"); }));
+  api_->call("POST", "/cameras/{name}/enable", "none", "", 404);
   api_->call("DELETE", "/cameras/{name}", "yard", "", 200);
   EXPECT_TRUE(eventually([&] { return !in_etcd().contains("yard") && in_etcd().contains("dock"); }));
+}
+
+// Each changes what it has read; who is the later one of two has to look again.
+TEST_F(ClusterSeen, OfTwoWhoChangeItsRigAtOnceNoneUndoesTheOthersChange) {
+  const std::string yard = R"({"config": {"source": "test://pattern?width=160&height=120&rate=5", "enabled": false}})";
+  const auto put_five = [&](const RigRun& rig, int http, const std::string& name) {
+    const std::string headers = headers_of(rig, http) + "Content-Type: application/json\r\n";
+    for (int i = 0; i < 5; ++i) {
+      const std::string put = "PUT /api/v1/cameras/" + name + std::to_string(i);
+      EXPECT_TRUE(eventually([&] {
+        const Reply reply = ask(static_cast<std::uint16_t>(http), put, headers, yard);
+        EXPECT_THAT(reply.status, testing::AnyOf(201, 409)) << reply.body;
+        return reply.status == 201;
+      })) << rig.log();
+    }
+  };
+  {
+    const std::jthread other([&] { put_five(*west_, west_http_, "west-"); });
+    put_five(*east_, http_, "east-");
+  }
+  for (const std::string by : {"east-", "west-"}) {
+    for (int i = 0; i < 5; ++i) {
+      Reply reply;  // as long as the node has not yet read what was changed last, 409
+      const std::string removal = "DELETE /api/v1/cameras/" + by + std::to_string(i);
+      EXPECT_TRUE(eventually([&] { return (reply = ask(port(), removal, headers_)).status != 409; })) << reply.body;
+      EXPECT_EQ(reply.status, 200) << removal << ": " << reply.body;
+    }
+  }
 }
 
 }  // namespace CAMPIPE_FILE

@@ -109,12 +109,15 @@ TEST(OddCameras, APictureIsFetchedAgainAndAgain) {
                                 std::to_string(picture.size()) + "\r\n\r\n" + picture));
   RigRun rig("cameras:\n  dock:\n    source: \"http://127.0.0.1:" + std::to_string(server.port()) +
              "/snapshot.jpg\"\n    capture: {rate: 5}\n    record: {path: dock.mp4}\n");
-  EXPECT_TRUE(eventually([&] { return server.connections() >= 12; })) << rig.log();
+  constexpr int asked = 12;
+  constexpr std::size_t to_open = 3;
+  constexpr std::size_t under_way = 1;  // when the rig ends
+  EXPECT_TRUE(eventually([&] { return server.connections() >= asked; })) << rig.log();
   rig.signal(SIGTERM);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.log().find("away"), std::string::npos) << rig.log();
   const auto recorded = rig.camera("dock").at("frames").at("recorded").get<std::size_t>();
-  EXPECT_GE(recorded, 9U) << rig.log();
+  EXPECT_GE(recorded, asked - to_open - under_way) << rig.log();
   EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), recorded) << rig.log();
 }
 

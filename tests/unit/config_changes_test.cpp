@@ -382,6 +382,10 @@ TEST(ChangedRig, HasTheChangeAndAllElseInItsOrder) {
   EXPECT_THAT(removed.text, Not(HasSubstr("gate")));
   EXPECT_FALSE(changed_rig(text, ConfigPart::mosaic, "gate", nullptr).had);
   EXPECT_THROW(changed_rig("[", ConfigPart::camera, "dock", nullptr), Error);
+  const ChangedRig disabled = enabled_rig(text, "gate", false);
+  EXPECT_TRUE(disabled.had);
+  EXPECT_THAT(disabled.text, HasSubstr("\"source\": \"rtsp://u:${GATE}@10.0.0.3/1\",\n      \"enabled\": \"false\""));
+  EXPECT_FALSE(enabled_rig(text, "quay", false).had);
 }
 
 }  // namespace CAMPIPE_FILE

@@ -173,6 +173,15 @@ TEST_P(Recorders, AfterDeathTheFilePlaysUpToTheLastFlush) {
   EXPECT_EQ(contents.warnings, 0);
 }
 
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 // Dies at any moment, the very first packets included; half a fragment may lie behind what counts.
 TEST_P(Recorders, SuccessorsGoOnWhereTheLastFlushEnded) {
   const Clip c = clip();
@@ -192,6 +201,27 @@ TEST_P(Recorders, SuccessorsGoOnWhereTheLastFlushEnded) {
   ASSERT_EQ(position.packets, packets.size());
   EXPECT_EQ(position.fragments, 6u);
   expect_holds(path, c.packets);
+}
+
+// Shared memory says where; what is behind a wrong place would be overwritten.
+TEST_P(Recorders, SuccessorsBelieveNoEndWithinAFragment) {
+  const Clip c = clip();
+  std::string path;
+  RecordPosition position;
+  {
+    const auto recorder = Recorder::create(in_own_folder(file()), c.parameters);
+    path = recorder->path();
+    position = write(*recorder, std::span(c.packets).first(60), 20);
+  }
+  for (const std::uint64_t wrong : {position.offset - 1, position.offset / 2 + 3, std::uint64_t{7}}) {
+    RecordPosition damaged = position;
+    damaged.offset = wrong;
+    EXPECT_THAT(error_of([&] { Recorder::resume(in_own_folder(path), c.parameters, damaged); }),
+                HasSubstr(path + ": no frame ends where it was said to end"))
+        << wrong;
+  }
+  EXPECT_EQ(read_back(path).pts.size(), 60u) << "and nothing is written";
+  EXPECT_NO_THROW(Recorder::resume(in_own_folder(path), c.parameters, position));
 }
 
 TEST_P(Recorders, TakeANewEncodersPacketsIntoTheSameFile) {
@@ -365,15 +395,6 @@ TEST_P(Containers, FullFileSystemsAreErrorsThatNameTheFile) {
   for (std::size_t i = 40; i < 60; ++i) recorder->write(clip.packets[i].view());
   EXPECT_EQ(recorder->flush().packets, 60u);
   expect_holds(recorder->path(), clip.packets);
-}
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // What another account may put there.

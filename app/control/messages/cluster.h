@@ -98,9 +98,9 @@ struct ChangeRig {
   static constexpr std::string_view type = "change_rig";
   std::uint64_t request = 0;
   std::uint64_t digest = 0;  // of that text (LoadedConfig::digest)
-  std::string section;       // as section_of() names it
+  std::string section;       // as the overlay names it (app/config/changes.h)
   std::string name;
-  nlohmann::json keys;  // null: it goes
+  nlohmann::json keys;  // null: it goes; a bool of enabled_section
   static void fields(auto& m, auto&& f) {
     f("request", m.request), f("digest", m.digest), f("section", m.section), f("name", m.name), f("keys", m.keys);
   }
