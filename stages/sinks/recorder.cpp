@@ -114,8 +114,8 @@ UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 
   return fd;
 }
 
-// Said by shared memory, which may be damaged: who wrote behind what is no end would spoil the file. False: nothing that
-// can be played ends there. Files without room for an index are believed.
+// Said by shared memory, which may be damaged: who wrote behind what is no end would spoil the file. False: nothing
+// that can be played ends there. Files without room for an index are believed.
 bool may_end_at(const UniqueFd& fd, const PathBelow& path, std::uint64_t offset) {
   const auto index = FileIndex::of(container_or_throw(path.name.native()));
   FileReader reader(fd.get(), index->piece());

@@ -75,8 +75,8 @@ class Recorder {
                                           const std::optional<AudioParameters>& audio = {},
                                           const RecordStart& start = {});
   // Goes on in a file that an earlier recorder (perhaps of a dead process) left at `position`; at the beginning of it,
-  // the file need not be there. Throws Error where no frame ends at `position`. Where the file has a track of audio, and none is given, it goes on without. `start`:
-  // what the file was created with.
+  // the file need not be there. Throws Error where no frame ends at `position`. Where the file has a track of audio,
+  // and none is given, it goes on without. `start`: what the file was created with.
   static std::unique_ptr<Recorder> resume(const PathBelow& path, const StreamParameters& parameters,
                                           const RecordPosition& position,
                                           const std::optional<AudioParameters>& audio = {},

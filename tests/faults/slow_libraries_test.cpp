@@ -6,9 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "app/publisher/recording/record_index.h"
 #include "core/clock.h"
+#include "core/utc_text.h"
 #include "tests/integration/environment.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
@@ -54,20 +57,36 @@ struct Start {
   double waited = 0;
 };
 
-// Into `folder`, where so many segments lie and are in the index.
-Start start_of(const fs::path& folder, int segments) {
-  const fs::path path = folder / "cam.index.jsonl";
+// Segments of a minute each, the newest ends now: in the folder, and in the index as its lines of one are.
+void record_segments(const fs::path& folder, const fs::path& path, int segments) {
+  constexpr std::int64_t minute = 60'000'000'000;
   {
     RecordIndex index(path);
-    constexpr std::int64_t minute = 60'000'000'000;
-    for (int i = 0; i < segments; ++i) {
-      const fs::path file = folder / (std::to_string(i) + ".mp4");
-      std::ofstream(file) << "20 bytes of segments";
-      const std::int64_t start = utc_now_ns() - (segments - i) * minute;
-      index.begin({file, start, false});
-      index.end({start + minute, minute, 20, 1500, "segment"});
+    index.begin({folder / "0.mp4", utc_now_ns(), false});
+    index.end({utc_now_ns(), minute, 20, 1500, "segment"});
+  }
+  std::vector<nlohmann::json> lines;
+  std::ifstream written(path);
+  for (std::string line; std::getline(written, line);) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 2U);
+  std::ofstream all(path);
+  for (int i = 0; i < segments; ++i) {
+    const std::string name = std::to_string(i) + ".mp4";
+    std::ofstream(folder / name).flush();
+    fs::resize_file(folder / name, 20);  // without a block: a disk may take milliseconds to discard one
+    const std::int64_t start = utc_now_ns() - (segments - i) * minute;
+    for (nlohmann::json& line : lines) {
+      line["file"] = name;
+      line["start"] = utc_text(start);
+      if (line.contains("end")) line["end"] = utc_text(start + minute);
+      all << line.dump() << '\n';
     }
   }
+}
+
+// Into `folder`, where so many segments lie and are in the index.
+Start start_of(const fs::path& folder, int segments) {
+  if (segments > 0) record_segments(folder, folder / "cam.index.jsonl", segments);
   const auto begin = Clock::now();
   const auto seconds = [&begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   RigRun rig(camera + "    record: {path: \"" + (folder / "{camera}.mp4").string() + "\", max_size: 1M}\n");

@@ -28,8 +28,8 @@ constexpr std::int64_t frame = 100'000;  // us
 constexpr int frames = 130;
 constexpr std::int64_t learned = 40 * frame;   // us
 constexpr std::int64_t analyzed = 90 * frame;  // likewise, with 5 s of analysis before
-// us: a reader on a busy machine is late by less, and a clock that is believed wrongly is out by seconds. How exact times
-// are is shown in virtual time: media_clock_test, first_arrivals_test.
+// us: a reader on a busy machine is late by less, and a clock that is believed wrongly is out by seconds. How exact
+// times are is shown in virtual time: media_clock_test, first_arrivals_test.
 constexpr std::int64_t bound = 500'000;
 constexpr int sound_rate = 8000;
 constexpr int samples = 160;
