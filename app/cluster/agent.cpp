@@ -85,6 +85,9 @@ void ClusterAgent::write_own_keys(Clock::time_point now) {
   OwnKeys::Changes changes{view_.membership.lease};
   view_.effects = effects_.update(mirror_, view_.membership, view_.duties, changes);
   view_.kept = hand_over_.update(mirror_, view_.membership, view_.duties, now, changes);
+  const bool is_member = view_.membership.stage == MembershipState::Stage::member && mirror_.revision() > 0;
+  if (is_member && holds_recordings_ && mirror_.find(keys_.holder(node_)) == nullptr)
+    changes.lasting.emplace_back(keys_.holder(node_), R"({"schema":1})");
   if (changes.empty() || !own_keys_.is_ready(mirror_.revision())) return;
   effects_.on_written(changes);
   own_keys_.write(std::move(changes));

@@ -75,6 +75,8 @@ class ClusterAgent {
   void set_cameras(std::vector<ClusterCamera> cameras);
   // Cameras that this node records, with their fences (text_of()).
   void set_recorded(std::map<std::string, std::string> fences) { hand_over_.set_recorded(std::move(fences)); }
+  // Recordings of this node's may lie on it: that is known from then on, also when it is away.
+  void hold_recordings() { holds_recordings_ = true; }
   // All cameras whose effects this node wants, or has not ended.
   void want_effects(std::set<std::string> cameras) { effects_.want(std::move(cameras)); }
   void set_offer(NodeOffer offer) { membership_.set_offer(std::move(offer)); }
@@ -97,6 +99,7 @@ class ClusterAgent {
   OwnKeys own_keys_;
   std::optional<std::vector<ClusterCamera>> cameras_;
   bool cameras_are_new_ = false;
+  bool holds_recordings_ = false;
   std::optional<Candidacy> planning_as_;
   std::vector<ClusterPlanner::Move> moves_;
   View view_;

@@ -67,6 +67,14 @@ void add_drain(CLI::App& cluster, std::function<int()>& chosen) {
   drain.callback([&chosen, config, node, end] { chosen = [=] { return run_cluster_drain(*config, *node, *end); }; });
 }
 
+void add_forget(CLI::App& cluster, std::function<int()>& chosen) {
+  CLI::App& forget = *cluster.add_subcommand("forget", "name a node no longer that is away for good");
+  auto config = add_config(forget);
+  auto node = add_name(forget, "NODE", "the node's name");
+  forget.footer("A node that has recorded stays named where recordings are listed, as they may lie there.");
+  forget.callback([&chosen, config, node] { chosen = [=] { return run_cluster_forget(*config, *node); }; });
+}
+
 void add_move(CLI::App& cluster, std::function<int()>& chosen) {
   CLI::App& move = *cluster.add_subcommand("move", "have a camera run on a node, as long as that is there");
   auto config = add_config(move);
@@ -115,6 +123,7 @@ void add_cluster_commands(CLI::App& app, std::function<int()>& chosen) {
   add_apply(cluster, chosen);
   add_status(cluster, chosen);
   add_drain(cluster, chosen);
+  add_forget(cluster, chosen);
   add_move(cluster, chosen);
   add_certificates(cluster, chosen);
 }

@@ -12,6 +12,7 @@
 //                                       this key, under its lease: there as long as it may be doing it
 //   /campipe/NAME/recorders/NODE/CAMERA the node records the camera that came to it, under its lease
 //   /campipe/NAME/kept/NODE/CAMERA      likewise: it goes on with a camera whose next node has not begun for long
+//   /campipe/NAME/holders/NODE          recordings may lie on the node, whether it is there or not
 //   /campipe/NAME/canary                written by who has heard nothing for long (EtcdWatch)
 #pragma once
 
@@ -47,6 +48,8 @@ class ClusterKeys {
   [[nodiscard]] std::string kept(const std::string& node, const std::string& camera) const {
     return all_kept() + node + "/" + camera;
   }
+  [[nodiscard]] std::string holders() const { return prefix_ + "holders/"; }
+  [[nodiscard]] std::string holder(const std::string& node) const { return holders() + node; }
   [[nodiscard]] std::string plan() const { return prefix_ + "plan"; }
   [[nodiscard]] std::string plans() const { return prefix_ + "plans/"; }
   [[nodiscard]] std::string generation(std::uint64_t number) const { return plans() + std::to_string(number) + "/"; }

@@ -169,6 +169,7 @@ void ClusterProcess::on(const messages::RecordedCameras& recorded) {
   std::map<std::string, std::string> fences;
   for (const auto& [camera, fence] : recorded.cameras) fences[camera] = fence;
   agent_->set_recorded(std::move(fences));
+  if (recorded.has_files) agent_->hold_recordings();
 }
 
 void ClusterProcess::change(std::uint64_t request, const nlohmann::json& done,

@@ -70,6 +70,21 @@ ClusterChange move_change(const EtcdMirror& mirror, const std::string& cluster, 
   return {"", false, EtcdOperation::put(key, wanted.dump()), camera + " is wanted on " + node};
 }
 
+ClusterChange forget_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& node) {
+  const ClusterKeys keys(cluster);
+  if (nodes_of(mirror, keys, true).contains(node))
+    return {"node '" + shown_name(node) + "' is there: stop it first, it would say again what lies on it"};
+  const std::string key = keys.holder(node);
+  if (mirror.find(key) == nullptr)
+    return {"cluster " + cluster + " knows of no recordings on a node '" + shown_name(node) + "'", true};
+  return {"", false, EtcdOperation::erase(key), node + " is no longer named where recordings are listed"};
+}
+
+int run_cluster_forget(const std::string& config, const std::string& node) {
+  return run_change(config,
+                    [&](const auto& mirror, const auto& cluster) { return forget_change(mirror, cluster, node); });
+}
+
 int run_cluster_drain(const std::string& config, const std::string& node, bool end) {
   return run_change(config,
                     [&](const auto& mirror, const auto& cluster) { return drain_change(mirror, cluster, node, end); });

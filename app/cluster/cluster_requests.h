@@ -1,4 +1,4 @@
-// `campipe cluster drain` and `move`, and the same calls of the API: what somebody asks of the plan.
+// `campipe cluster drain`, `forget` and `move`, and the API's calls for the same: what somebody asks of the plan.
 #pragma once
 
 #include <string>
@@ -21,9 +21,12 @@ ClusterChange drain_change(const EtcdMirror& mirror, const std::string& cluster,
 // No node: it does not matter any more.
 ClusterChange move_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& camera,
                           const std::string& node);
+// Of a node that is away, on which recordings may lie.
+ClusterChange forget_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& node);
 
 // The commands. Each returns the exit status.
 int run_cluster_drain(const std::string& config, const std::string& node, bool end);
+int run_cluster_forget(const std::string& config, const std::string& node);
 int run_cluster_move(const std::string& config, const std::string& camera, const std::string& node);
 
 }  // namespace campipe

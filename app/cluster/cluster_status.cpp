@@ -16,6 +16,7 @@
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offers.h"
 #include "app/config/cluster_config.h"
+#include "app/config/cluster_name.h"
 #include "app/config/exit_status.h"
 #include "app/control/json_fields.h"
 #include "app/placement/link_offer.h"
@@ -72,6 +73,9 @@ ClusterState cluster_state(const EtcdMirror& mirror, const ClusterKeys& keys, co
     state.cameras[camera] = {assignment.node, assignment.home, assignment.reason, wanted_node(mirror, keys, camera)};
     if (!assignment.node.empty()) ++state.nodes[assignment.node].cameras;
   }
+  mirror.each_below(keys.holders(), [&](std::string_view name, const EtcdKeyValue&) {
+    if (is_cluster_name(name)) state.nodes.try_emplace(std::string(name));
+  });
   const std::string folder = keys.generation(plan.generation);
   for (const std::set<std::string>* unreadable : {&plan.unreadable, &plan.damaged}) {
     for (const std::string& key : *unreadable) {
@@ -104,6 +108,7 @@ std::string cluster_tables(const ClusterState& state) {
   std::vector<std::vector<std::string>> nodes{{"NODE", "STATE", "CAMERAS", "ADDRESS", "VERSION"}};
   for (const auto& [name, node] : state.nodes) {
     std::string shown = !node.here ? "away" : node.draining ? "draining" : "here";
+    if (!node.here && node.cameras == 0) shown += ", with recordings";
     if (state.planner == name) shown += ", plans";
     if (!node.usable) shown += ", cannot use the rig: see its log";
     nodes.push_back(

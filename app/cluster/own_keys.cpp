@@ -61,6 +61,7 @@ std::string OwnKeys::write_all(EtcdClient& client, const Changes& changes) {
     if (i % most_etcd_operations == 0) all.emplace_back();
     all.back().then.push_back(EtcdOperation::put(changes.puts[i].first, changes.puts[i].second, changes.lease));
   }
+  for (const auto& [key, value] : changes.lasting) all.push_back({{}, {EtcdOperation::put(key, value)}});
   bool failed = false;
   for (const EtcdTxn& txn : all) {
     const EtcdResult<EtcdTxnResult> result = client.txn(txn);

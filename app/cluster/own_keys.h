@@ -1,6 +1,6 @@
-// Keys in etcd by which a node says what it does: under its lease, so that they go with it, on a thread of its own,
-// since a write may take seconds where etcd is in trouble. What is written is known when the mirror shows it, and not
-// before. All functions but the constructor from one thread.
+// Keys in etcd by which a node says what it does: under its lease, so that they go with it, but for those that are to
+// last. On a thread of its own, since a write may take seconds where etcd is in trouble. What is written is known when
+// the mirror shows it, and not before. All functions but the constructor from one thread.
 #pragma once
 
 #include <condition_variable>
@@ -20,11 +20,12 @@ class OwnKeys {
  public:
   struct Changes {
     std::int64_t lease = 0;
-    std::vector<std::pair<std::string, std::string>> claims{};  // made where there is no such key: another one's stays
-    std::vector<std::pair<std::string, std::string>> puts{};    // written: of names that no other node uses
-    std::vector<EtcdKeyValue> releases{};                       // erased, where they are still those
+    std::vector<std::pair<std::string, std::string>> claims{};   // made where there is no such key: another one's stays
+    std::vector<std::pair<std::string, std::string>> puts{};     // written: of names that no other node uses
+    std::vector<std::pair<std::string, std::string>> lasting{};  // likewise, and they stay when the node goes
+    std::vector<EtcdKeyValue> releases{};                        // erased, where they are still those
 
-    [[nodiscard]] bool empty() const { return claims.empty() && puts.empty() && releases.empty(); }
+    [[nodiscard]] bool empty() const { return claims.empty() && puts.empty() && lasting.empty() && releases.empty(); }
   };
 
   // Throws Error as EtcdClient does.

@@ -24,7 +24,7 @@ struct ClusterState {
     friend bool operator==(const Etcd&, const Etcd&) = default;
   };
   struct Node {
-    bool here = false;  // else cameras are assigned to it all the same
+    bool here = false;  // else cameras are assigned to it all the same, or recordings may lie on it
     int cameras = 0;    // that are assigned to it
     bool draining = false;
     bool usable = true;  // else it cannot use the newest rig

@@ -61,6 +61,10 @@ bool is_recorded(const Camera& camera, const RigPage& page) {
   });
 }
 
+bool records(const Camera& camera) {
+  return std::ranges::any_of(camera.outputs, [](const Output& output) { return output.config.record.has_value(); });
+}
+
 // It becomes a part of files' names.
 bool is_fence(const std::string& text) {
   return !text.empty() && text.size() <= longest_fence && text.find_first_not_of("0123456789.") == std::string::npos;
@@ -334,6 +338,7 @@ std::vector<ClusterRig::GuestPart> ClusterRig::guest_parts() const {
 messages::RecordedCameras ClusterRig::recorded() const {
   messages::RecordedCameras message;
   for (const auto& [camera, fence] : recorded_) message.cameras.push_back({camera, fence});
+  message.has_files = has_files_;
   return message;
 }
 
@@ -341,6 +346,7 @@ messages::RecordedCameras ClusterRig::recorded() const {
 void ClusterRig::follow_recordings() {
   if (!duties_) return;
   std::map<std::string, std::string> recorded;
+  bool has_files = has_files_;
   for (const auto& [name, leaves] : *duties_) {
     const std::string& fence = rig_.fences.at(name);
     const auto before = recorded_.find(name);
@@ -348,8 +354,12 @@ void ClusterRig::follow_recordings() {
     const Camera* const camera = rig_.cameras.find(name);
     if (was_recorded || (camera != nullptr && !camera->retiring && is_recorded(*camera, rig_.page)))
       recorded[name] = fence;
+    has_files = has_files || (camera != nullptr && records(*camera));
   }
-  if (recorded == std::exchange(recorded_, recorded)) return;
+  const bool is_same = recorded == recorded_ && has_files == has_files_;
+  recorded_ = std::move(recorded);
+  has_files_ = has_files;
+  if (is_same) return;
   processes_.send_to_all(ProcessKind::cluster, this->recorded());
 }
 

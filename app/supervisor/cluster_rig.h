@@ -119,6 +119,7 @@ class ClusterRig {
   Clock::time_point load_again_ = {};
   // Cameras, and whether they leave; none: nothing is known yet.
   std::optional<std::map<std::string, bool>> duties_;
+  bool has_files_ = false;                       // of recordings, as was sent last
   std::map<std::string, std::string> recorded_;  // cameras, with their fences, as they were sent last
   std::int64_t lease_until_ = 0;
   bool was_member_ = false;

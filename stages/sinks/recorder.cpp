@@ -117,9 +117,13 @@ UniqueFd open_existing(const PathBelow& path, std::uint64_t offset, int flags = 
 // Said by shared memory, which may be damaged: who wrote behind what is no end would spoil the file. False: nothing
 // that can be played ends there. Files without room for an index are believed.
 bool may_end_at(const UniqueFd& fd, const PathBelow& path, std::uint64_t offset) {
-  const auto index = FileIndex::of(container_or_throw(path.name.native()));
+  const Container container = container_or_throw(path.name.native());
+  const auto index = FileIndex::of(container);
   FileReader reader(fd.get(), index->piece());
-  return !index->follow(reader, offset) || index->taken() == offset;
+  if (index->follow(reader, offset)) return index->taken() == offset;
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return false;
+  return !FileIndex::of(container)->follow(reader, static_cast<std::uint64_t>(status.st_size));  // else in its header
 }
 
 // Where the file has room for it: only its header is written, in its place.

@@ -8,6 +8,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -44,7 +45,7 @@ TEST(Change, ThatDisablesACameraEndsRequestsForItsRecording) {
   const auto port = static_cast<std::uint16_t>(free_port());
   RigRun rig(head(port) + camera("a") + camera("b"));
   ASSERT_TRUE(rig.wait_for_growth("b.mp4", 2000)) << rig.log();
-  ::kill(rig.pid_of("worker 0"), SIGSTOP);  // until it is killed for it: meanwhile the camera cannot go
+  stop_process(rig.pid_of("worker 0"));  // until it is killed for it: meanwhile the camera cannot go
   ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/disable").status, 200) << rig.log();
   EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/record").status, 409);
   EXPECT_EQ(ask(port, "POST /api/v1/cameras/b/stop-recording").status, 409);
@@ -59,7 +60,7 @@ TEST(Change, OfACameraThatWasRemovedIsRefused) {
   const auto port = static_cast<std::uint16_t>(free_port());
   RigRun rig(head(port) + camera("a") + camera("b"));
   ASSERT_TRUE(rig.wait_for_growth("b.mp4", 2000)) << rig.log();
-  ::kill(rig.pid_of("worker 0"), SIGSTOP);  // until it is killed for it: meanwhile the camera cannot go
+  stop_process(rig.pid_of("worker 0"));  // until it is killed for it: meanwhile the camera cannot go
   std::ofstream(rig.file("rig.yaml")) << head(port) + camera("a");
   rig.signal(SIGHUP);
   ASSERT_TRUE(eventually([&] { return ask(port, "POST /api/v1/cameras/b/enable").status == 404; })) << rig.log();

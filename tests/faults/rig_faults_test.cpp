@@ -9,6 +9,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/rig_waits.h"
 #include "tests/unit/sanitized.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -162,7 +163,7 @@ TEST(Killed, WorkerWhileDraining) {
   RigRun rig(fault_rig(0));
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
-  ::kill(worker, SIGSTOP);  // so that it cannot have drained before it is killed
+  stop_process(worker);  // so that it cannot have drained before it is killed
   rig.signal(SIGTERM);
   ASSERT_TRUE(eventually([&] { return rig.log().find("ending (stopped)") != std::string::npos; }));
   ::kill(worker, SIGKILL);
@@ -274,7 +275,7 @@ TEST(Starving, WorkerThatHangsIsKilledOnce) {
   ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
   {
-    ::kill(worker, SIGSTOP);
+    stop_process(worker);
     const Starved starved(worker);
     ASSERT_TRUE(eventually([&] { return rig.find("worker 0") != worker; })) << rig.log();
   }

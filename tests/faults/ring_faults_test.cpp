@@ -11,6 +11,7 @@
 #include "ipc/shared_memory.h"
 #include "tests/faults/supervision_rig.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -111,7 +112,7 @@ TEST(Ring, ThatWasSaidToBeClosedIsReplaced) {
              camera("a", ", drop_policy: drop"));
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
-  ::kill(worker, SIGSTOP);  // it would take the ring for finished
+  stop_process(worker);  // it would take the ring for finished
   const auto pixels = [&] {
     int found = 0;
     std::error_code error;
@@ -151,7 +152,7 @@ TEST(Ring, ThatWasSaidToBeClosedWhenItsReaderCameIsOfferedLater) {
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
   const pid_t master = rig.pid_of("master");
-  ::kill(master, SIGSTOP);  // it puts nothing right yet
+  stop_process(master);  // it puts nothing right yet
   for_each_ring(rig, [](ring::Header& header) { header.writer = WriterState::closed; });
   ::kill(worker, SIGKILL);
   const pid_t successor = rig.successor_of("worker 0", worker);

@@ -11,6 +11,7 @@
 #include "tests/faults/supervision_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -67,7 +68,7 @@ TEST(Overload, IsNotSaidOfAWorkerThatWasStopped) {
   ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
   ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
   const pid_t worker = rig.pid_of("worker 0");
-  ::kill(worker, SIGSTOP);
+  stop_process(worker);
   rig.successor_of("worker 0", worker);
   const auto frames = [&] {
     const Reply reply = try_request(port, "GET /api/v1/cameras/a");

@@ -78,6 +78,9 @@ class ClusterSeen : public testing::Test {
   [[nodiscard]] json get() const {
     return json::parse(ask(port(), "GET /api/v1/cluster", headers_).body, nullptr, false);
   }
+  [[nodiscard]] json get_status() const {
+    return json::parse(ask(port(), "GET /api/v1/status", headers_).body, nullptr, false);
+  }
   [[nodiscard]] std::string node_of(const std::string& camera) const { return get()["cameras"][camera]["node"]; }
   [[nodiscard]] std::string metrics() const { return ask(port(), "GET /metrics").body; }
   void expect_west_is_ahead();
@@ -242,9 +245,10 @@ TEST_F(ClusterSeen, ItsRigIsChangedThroughOneOfItsNodes) {
   api_->call("DELETE", "/mosaics/{name}", "wall", "", 200);
   EXPECT_TRUE(eventually([&] { return !in_etcd().contains("wall"); }));
   api_->call("POST", "/cameras/{name}/disable", "yard");
-  EXPECT_TRUE(eventually([&] { return !in_etcd().contains("yard"); })) << "what is disabled is no node's";
+  const auto state = [&] { return get_status()["cameras"]["yard"].value("state", ""); };
+  EXPECT_TRUE(eventually([&] { return state() == "disabled"; })) << east_->log();
   api_->call("POST", "/cameras/{name}/enable", "yard");
-  EXPECT_TRUE(eventually([&] { return in_etcd().contains("yard"); }));
+  EXPECT_TRUE(eventually([&] { return state() == "running"; })) << east_->log();
   api_->call("POST", "/cameras/{name}/enable", "none", "", 404);
   api_->call("DELETE", "/cameras/{name}", "yard", "", 200);
   EXPECT_TRUE(eventually([&] { return !in_etcd().contains("yard") && in_etcd().contains("dock"); }));

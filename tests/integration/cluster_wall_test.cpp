@@ -12,6 +12,7 @@
 #include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/node_authority.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -38,8 +39,8 @@ class ClusterWall : public testing::Test {
                        "]}\ndefaults: {encode: {codec: h264, gop: 10}}\ncameras:\n";
     for (const char* camera : {"dock", "gate"}) {
       yaml += std::string("  ") + camera +
-              ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: \"" + camera +
-              "_%H-%M-%S.mp4\"}, snapshot: {path: \"{camera}.jpg\"}}\n";
+              ": {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: '" +
+              (shared_.path() / "{camera}_%H-%M-%S.mp4").string() + "'}, snapshot: {path: \"{camera}.jpg\"}}\n";
     }
     yaml += "cluster: {name: hall, etcd: ['" + etcd_->servers().urls[0] + "'], node: " + node +
             ", address: '127.0.0.1:" + std::to_string(free_port()) + "', tls: {ca: " + tls.ca +
@@ -93,6 +94,7 @@ class ClusterWall : public testing::Test {
   const std::string hash_ =
       "$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg";
   NodeAuthority authority_;
+  TemporaryFolder shared_;
   std::unique_ptr<EtcdMembers> etcd_;
   std::string yaml_;
   std::map<std::string, int> http_;
@@ -165,7 +167,7 @@ TEST_F(ClusterWall, EachNodeServesTheCamerasOfAllAndGoesOnWhereTheyGo) {
   move("gate", "west");
   ASSERT_TRUE(runs("east", "gate", "west")) << logs();
   const pid_t publisher = nodes_.at("west")->pid_of("publisher");
-  ::kill(publisher, SIGSTOP);
+  stop_process(publisher);
   RigWaits waits(*nodes_.at("east"));
   const auto since = Clock::now();
   EXPECT_EQ(get("east", "/api/v1/cameras/gate").status, 502);
@@ -173,10 +175,26 @@ TEST_F(ClusterWall, EachNodeServesTheCamerasOfAllAndGoesOnWhereTheyGo) {
   EXPECT_EQ(get("east", "/api/v1/cameras/dock").status, 200);
   EXPECT_TRUE(eventually([&] { return camera("east", "gate").value("state", "") == "unreachable"; }));
   ::kill(publisher, SIGCONT);
-  for (const auto& [name, rig] : nodes_) {
-    rig->signal(SIGTERM);
-    EXPECT_EQ(rig->wait(), 0) << rig->log();
-  }
+
+  // One that is away, and has no camera any more, is named as long as nobody says that it is gone for good.
+  nodes_.at("west")->signal(SIGTERM);
+  EXPECT_EQ(nodes_.at("west")->wait(), 0) << nodes_.at("west")->log();
+  ASSERT_TRUE(runs("east", "gate", "east")) << logs();
+  const auto unreachable = [&] {
+    const json answer = json::parse(get("east", "/api/v1/recordings").body, nullptr, false);
+    return answer.is_object() ? answer.value("unreachable", json::object()) : json();
+  };
+  EXPECT_EQ(unreachable(), (json{{"west", "node 'west' is away"}}));
+  const Reply listed = get("east", "/api/v1/recordings?camera=gate");
+  EXPECT_THAT(listed.body, testing::HasSubstr(ids["west"])) << "in the folder that both have";
+  EXPECT_THAT(get("east", "/recordings/files/" + ids["west"] + "?node=west").body, testing::HasSubstr("ftyp"));
+  EXPECT_EQ(get("east", "/recordings/files/gate/main/none.mp4?node=west").status, 502);
+  const auto forgotten = ask({"cluster", "forget", "west", "--config", "rig.yaml"}, yaml_);
+  EXPECT_EQ(forgotten.status, 0) << forgotten.errors;
+  EXPECT_TRUE(eventually([&] { return unreachable() == json::object(); })) << unreachable();
+
+  nodes_.at("east")->signal(SIGTERM);
+  EXPECT_EQ(nodes_.at("east")->wait(), 0) << nodes_.at("east")->log();
 }
 
 }  // namespace CAMPIPE_FILE

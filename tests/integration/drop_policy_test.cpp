@@ -8,6 +8,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -67,7 +68,7 @@ class HeldUp : public testing::Test {
     worker_ = rig_->pid_of("worker 0");
   }
   void hold_up(milliseconds time) const {
-    ::kill(worker_, SIGSTOP);
+    stop_process(worker_);
     std::this_thread::sleep_for(time);
   }
   void go_on() const { ::kill(worker_, SIGCONT); }

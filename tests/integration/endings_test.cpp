@@ -14,6 +14,7 @@
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/rig_waits.h"
+#include "tests/unit/stop_process.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -179,7 +180,7 @@ TEST_F(Ending, ASecondSignalEndsAtOnce) {
   begin("");
   wait_until_recording();
   const pid_t worker = rig_->pid_of("worker 0");
-  ::kill(worker, SIGSTOP);  // so that draining is not over before the second signal
+  stop_process(worker);  // so that draining is not over before the second signal
   rig_->signal(SIGINT);
   ASSERT_TRUE(eventually([this] { return rig_->log().find("ending (stopped)") != std::string::npos; }));
   // A signal that comes again within half a second is the same one.
@@ -201,7 +202,7 @@ TEST_F(Ending, ASignalThatComesTwiceAtOnceIsOne) {
   begin("");
   wait_until_recording();
   const pid_t worker = rig_->pid_of("worker 0");
-  ::kill(worker, SIGSTOP);
+  stop_process(worker);
   rig_->signal(SIGINT);
   rig_->signal(SIGTERM);
   ASSERT_TRUE(eventually([this] { return rig_->log().find("ending (stopped)") != std::string::npos; }));

@@ -12,6 +12,7 @@
 #include "app/cluster/etcd_http.h"
 #include "core/clock.h"
 #include "tests/unit/peers.h"
+#include "tests/unit/stop_process.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
@@ -47,7 +48,7 @@ class EtcdMembers {
   EtcdServers start_hidden(int member);
   [[nodiscard]] std::vector<pid_t> pids() const;  // of those that run
   void forget(int member) const;                  // after kill(): its data
-  void stop(int member) const { members_.at(static_cast<std::size_t>(member)).program->signal(SIGSTOP); }
+  void stop(int member) const { stop_process(members_.at(static_cast<std::size_t>(member)).program->pid()); }
   void resume(int member) const { members_.at(static_cast<std::size_t>(member)).program->signal(SIGCONT); }
 
   // Asks a member by HTTP: the body of the answer; nothing: there was none.

@@ -15,7 +15,9 @@ namespace campipe {
 namespace CAMPIPE_FILE {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 const ClusterKeys keys("hall");
 
@@ -50,6 +52,20 @@ TEST_F(ClusterStatus, OfAClusterWithoutAnything) {
   EXPECT_EQ(tables(),
             "NODE  STATE  CAMERAS  ADDRESS  VERSION\n\nCAMERA  NODE  NOTE\n\nthere is no rig yet: the first node that "
             "starts brings its own\n");
+}
+
+// Away and without a camera, it may be the only one that has what was recorded.
+TEST_F(ClusterStatus, NamesNodesOnWhichRecordingsMayLie) {
+  put_node("west");
+  for (const char* holder : {"west", "east", "no/name", "\xff"}) put(keys.holder(holder), R"({"schema":1})");
+  EXPECT_THAT(tables(), StartsWith("NODE  STATE                  CAMERAS  ADDRESS    VERSION\n"
+                                   "east  away, with recordings  0\n"
+                                   "west  here, plans            0        west:8443  1.0\n\n"));
+  EXPECT_THAT(forget_change(mirror_, "hall", "west").refusal, HasSubstr("'west' is there: stop it first"));
+  EXPECT_TRUE(forget_change(mirror_, "hall", "south").is_unknown);
+  const ClusterChange forgotten = forget_change(mirror_, "hall", "east");
+  EXPECT_EQ(forgotten.refusal, "");
+  EXPECT_EQ(forgotten.operation.key, keys.holder("east"));
 }
 
 TEST_F(ClusterStatus, ShowsNodesAndWhyACameraIsNotWhereItShouldBe) {

@@ -134,6 +134,30 @@ TEST_F(RecordingsTest, AreListedTheNewestFirst) {
               IsEmpty());
 }
 
+// Of nodes that are away, if they have shared the folder.
+TEST_F(RecordingsTest, OfOtherNodesLieInAFolderThatTheyShare) {
+  Recordings recordings;
+  ResolvedOutput dock;
+  dock.name = dock.camera = "dock";
+  dock.output = "main";
+  dock.node = "east";
+  dock.record = RecordConfig{(folder_ / "%Y.mp4").string()};
+  recordings.add(dock);
+  write("dock@east.index.jsonl", end("e.mp4", "10:00", "10:10"));
+  write("dock@west.index.jsonl", end("w.mp4", "10:20", "10:30"));
+  for (const char* file : {"e.mp4", "w.mp4"}) write(file, "video");
+  Recordings::Query query{[](const std::string&) { return true; }, "", "", 10, {"west", "east", "north", "../x"}};
+  const auto all = recordings.list(query);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].id + " " + all[0].node, "dock/main/w.mp4 west");
+  EXPECT_EQ(all[1].id + " " + all[1].node, "dock/main/e.mp4 ");
+  EXPECT_EQ(recordings.file("dock/main/w.mp4", {}, "west").name, "w.mp4");
+  EXPECT_EQ(recordings.file("dock/main/w.mp4").name, "") << "it is not this node's";
+  EXPECT_EQ(recordings.file("dock/main/w.mp4", {}, "west/../west").name, "");
+  query.nodes.clear();
+  EXPECT_EQ(recordings.list(query).size(), 1U);
+}
+
 TEST_F(RecordingsTest, AreChosenByCameraAndTime) {
   EXPECT_THAT(ids("ann", {{"camera", "gate"}}), ElementsAre("gate/main/g.mp4"));
   EXPECT_THAT(ids("ann", {{"limit", "2"}}), ElementsAre("dock/main/day2/c.mp4", "dock/main/day1/b.mp4"));

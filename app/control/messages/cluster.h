@@ -84,7 +84,8 @@ struct HoldPushes {
 struct RecordedCameras {
   static constexpr std::string_view type = "recorded";
   std::vector<CameraFence> cameras;
-  static void fields(auto& m, auto&& f) { f("cameras", m.cameras); }
+  bool has_files = false;  // files of recordings may lie on the node
+  static void fields(auto& m, auto&& f) { f("cameras", m.cameras), f("has_files", m.has_files); }
 };
 
 // Nothing of the node runs any more: leave the cluster.

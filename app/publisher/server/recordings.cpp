@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/config/cluster_name.h"
 #include "app/publisher/recording/record_index.h"
 #include "core/line_reader.h"
 #include "core/utc_text.h"
@@ -50,12 +51,21 @@ std::optional<std::string> utc_of(const std::string& text) {
   return utc ? std::optional(utc_text(*utc)) : std::nullopt;
 }
 
+Recordings::Stream Recordings::Stream::of(const std::string& other) const {
+  Stream stream = *this;
+  if (other != own_node) stream.node = other;
+  return stream;
+}
+
+fs::path Recordings::Stream::index() const {
+  return record_index_path(record_path, camera, output, node.empty() ? own_node : node);
+}
+
 void Recordings::add(const ResolvedOutput& config) {
   const std::lock_guard lock(streams_mutex_);
   streams_.erase(config.name);
   if (!config.record) return;
-  streams_[config.name] = {config.camera, config.output,
-                           record_index_path(config.record->path, config.camera, config.output, config.node)};
+  streams_[config.name] = {config.camera, config.output, config.record->path, config.node};
 }
 
 std::map<std::string, Recordings::Stream> Recordings::streams() const {
@@ -84,7 +94,7 @@ class Recordings::Hold {
 Recordings::Hold Recordings::hold(const Stream& stream, const IsAbout& is_about) {
   if (is_about) is_about(stream.camera);
   std::unique_lock indexes(indexes_mutex_);
-  auto& place = indexes_[stream.index];
+  auto& place = indexes_[stream.index()];
   if (!place) place = std::make_shared<Index>();
   const auto index = place;
   indexes.unlock();
@@ -132,12 +142,18 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
     std::shared_ptr<const ListedRecording> recording;
     const Stream* stream;
   };
-  const auto all = streams();
-  std::vector<Found> found;
-  for (const auto& [name, stream] : all) {
+  std::vector<Stream> all;
+  for (const auto& [name, stream] : streams()) {
     if (!query.wanted(stream.camera)) continue;
+    all.push_back(stream);
+    for (const std::string& node : query.nodes) {
+      if (is_cluster_name(node) && node != stream.own_node) all.push_back(stream.of(node));
+    }
+  }
+  std::vector<Found> found;
+  for (const Stream& stream : all) {
     const Hold held = hold(stream, is_about);
-    for (const auto& [file, recording] : read(stream.index, held.known())) {
+    for (const auto& [file, recording] : read(stream.index(), held.known())) {
       if (between(*recording, query)) found.push_back({recording, &stream});
     }
   }
@@ -149,8 +165,9 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
     ListedRecording recording = *each.recording;
     recording.camera = each.stream->camera;
     recording.output = each.stream->output;
+    recording.node = each.stream->node;
     const Hold held = hold(*each.stream, is_about);
-    const auto status = status_of({each.stream->index.parent_path(), recording.id});
+    const auto status = status_of({each.stream->index().parent_path(), recording.id});
     if (!status) continue;  // it was deleted
     if (recording.end.empty()) recording.bytes = static_cast<std::uint64_t>(status->st_size);
     recording.id = recording.camera + "/" + recording.output + "/" + recording.id;
@@ -161,7 +178,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
 
 std::string Recordings::camera_of(const std::string& id) { return id.substr(0, id.find('/')); }
 
-PathBelow Recordings::file(const std::string& id, const IsAbout& is_about) {
+PathBelow Recordings::file(const std::string& id, const IsAbout& is_about, const std::string& node) {
   const auto first = id.find('/');
   const auto second_slash = first == std::string::npos ? first : id.find('/', first + 1);
   if (second_slash == std::string::npos) return {};
@@ -169,11 +186,12 @@ PathBelow Recordings::file(const std::string& id, const IsAbout& is_about) {
   const std::string name = output == "main" ? id.substr(0, first) : id.substr(0, second_slash);
   const std::string file = id.substr(second_slash + 1);
   const auto all = streams();
-  const auto stream = all.find(name);
-  if (stream == all.end() || stream->second.output != output) return {};
-  const Hold held = hold(stream->second, is_about);
-  if (!read(stream->second.index, held.known()).contains(file)) return {};
-  const PathBelow found{stream->second.index.parent_path(), file};
+  const auto own = all.find(name);
+  if (own == all.end() || own->second.output != output || (!node.empty() && !is_cluster_name(node))) return {};
+  const Stream stream = node.empty() ? own->second : own->second.of(node);
+  const Hold held = hold(stream, is_about);
+  if (!read(stream.index(), held.known()).contains(file)) return {};
+  const PathBelow found{stream.index().parent_path(), file};
   return status_of(found) ? found : PathBelow{};
 }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct ListedRecording {
   double duration_s = 0;
   std::uint64_t bytes = 0;
   std::string reason;  // why it ended
+  std::string node;    // whose it is, of those that were asked for; empty: this one's
 };
 
 // Thrown where another thread has waited for a disk for long.
@@ -57,6 +59,7 @@ class Recordings {
     std::string from;  // UTC, as ListedRecording::start; empty: no limit
     std::string to;
     std::size_t limit = 0;
+    std::set<std::string> nodes{};  // other nodes of the cluster, whose recordings may lie beside this one's
   };
 
   // `patience`: with a disk that another thread waits for.
@@ -66,8 +69,8 @@ class Recordings {
   void add(const ResolvedOutput& config);
   // Those of which something lies between `from` and `to`, the newest first. Waits for disks; throws DiskSilent.
   [[nodiscard]] std::vector<ListedRecording> list(const Query& query, const IsAbout& is_about = {});
-  // Without a name: there is no such recording (any more). Likewise.
-  [[nodiscard]] PathBelow file(const std::string& id, const IsAbout& is_about = {});
+  // Without a name: there is no such recording (any more). Likewise. `node`: of that one, in a folder that it shares.
+  [[nodiscard]] PathBelow file(const std::string& id, const IsAbout& is_about = {}, const std::string& node = {});
   // The camera that an id names; it may not exist.
   static std::string camera_of(const std::string& id);
 
@@ -75,7 +78,11 @@ class Recordings {
   struct Stream {
     std::string camera;
     std::string output;
-    std::filesystem::path index;
+    std::string record_path;
+    std::string own_node;
+    std::string node{};  // another one, whose recordings these are
+    [[nodiscard]] Stream of(const std::string& other) const;
+    [[nodiscard]] std::filesystem::path index() const;
   };
   using Names = std::map<std::string, std::shared_ptr<const ListedRecording>>;
   // What was read of an index so far; ListedRecording::id is the file's name only.

@@ -125,14 +125,17 @@ HttpAnswer Api::recording_file(const HttpRequest& request) try {
   if (!request.identity.may(Permission::record, camera))
     throw ApiError(403, "user '" + request.identity.user + "' may not see recordings");
   const std::string node = parameter(request, "node", "");
-  const bool is_elsewhere = parts_.nodes != nullptr && !request.from_node && node != parts_.nodes->places()->own;
-  if (is_elsewhere && !node.empty()) {
+  const auto places = parts_.nodes != nullptr && !request.from_node && !node.empty() ? parts_.nodes->places() : nullptr;
+  const bool is_away = places && places->away().contains(node);
+  if (places && node != places->own && !is_away) {
     HttpAnswer answer;
     answer.relay_to = node;
     return answer;
   }
-  return from_disk([recordings = parts_.recordings, id](const Recordings::IsAbout& is_about) {
-    const PathBelow file = recordings->file(id, is_about);
+  // What lies in a folder that both have shared can be had all the same.
+  return from_disk([recordings = parts_.recordings, id, of = is_away ? node : ""](const Recordings::IsAbout& is_about) {
+    const PathBelow file = recordings->file(id, is_about, of);
+    if (file.name.empty() && !of.empty()) return http_error(502, "node '" + of + "' is away");
     if (file.name.empty()) return http_error(404, "there is no such recording");
     HttpAnswer answer;
     answer.type = file.name.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";

@@ -38,7 +38,7 @@ NodeRecordings::NodeRecordings(Nodes& nodes, const std::string& camera, Recordin
 
 void NodeRecordings::add_to(json& body) {
   json& recordings = body["recordings"];
-  for (json& recording : recordings) recording["node"] = own_;
+  for (json& recording : recordings) recording.emplace("node", own_);
   for (auto& [node, reply] : replies_) {
     const bool has_come = reply.wait_until(deadline_) == std::future_status::ready;
     try {

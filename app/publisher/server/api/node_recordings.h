@@ -19,8 +19,9 @@ class NodeRecordings {
   NodeRecordings(Nodes& nodes, const std::string& camera, Recordings::Query query, const Identity& identity,
                  bool has_users);
 
-  // Once. `body`: {"recordings": [...]} of this node. The others' come among them by time, each with its "node";
-  // "unreachable" names the nodes that gave none, and why. Waits for them, three seconds at most.
+  // Once. `body`: {"recordings": [...]} of this node, and, with their "node", of those that are away. The others' come
+  // among them by time, each with its "node"; "unreachable" names the nodes that gave none, and why. Waits for them,
+  // three seconds at most.
   void add_to(nlohmann::json& body);
 
  private:

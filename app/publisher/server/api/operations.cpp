@@ -34,6 +34,7 @@ json recording_json(const ListedRecording& recording) {
             {"bytes", recording.bytes},
             {"writing", recording.end.empty()}};
   if (recording.output != "main") made["output"] = recording.output;
+  if (!recording.node.empty()) made["node"] = recording.node;
   if (recording.end.empty()) return made;
   made.update({{"end_utc", recording.end}, {"duration_s", recording.duration_s}, {"reason", recording.reason}});
   return made;
@@ -249,9 +250,10 @@ HttpAnswer get_recordings(const ApiCall& call) {
   });
   if (!camera.empty() && seen.empty()) throw no_camera(camera);
   const auto wanted = [seen = std::move(seen)](const std::string& name) { return seen.contains(name); };
-  const Recordings::Query query{wanted, time_parameter(call.request, "from"), time_parameter(call.request, "to"),
-                                limit_parameter(call.request)};
+  Recordings::Query query{wanted, time_parameter(call.request, "from"), time_parameter(call.request, "to"),
+                          limit_parameter(call.request)};
   const bool has_others = call.api.nodes != nullptr && !is_local(call.request);
+  if (has_others) query.nodes = call.api.nodes->places()->away();  // which may have shared a folder with this one
   const auto others = has_others ? std::make_shared<NodeRecordings>(*call.api.nodes, camera, query, identity,
                                                                     call.api.access.required())
                                  : nullptr;

@@ -33,6 +33,14 @@ std::set<std::string> NodePlaces::others_here() const {
   return others;
 }
 
+std::set<std::string> NodePlaces::away() const {
+  std::set<std::string> away;
+  for (const auto& [name, node] : nodes) {
+    if (!node.here && name != own) away.insert(name);
+  }
+  return away;
+}
+
 NodePlaces node_places(const json& status) {
   NodePlaces places;
   const json& cluster = object_of(status, "cluster");

@@ -23,6 +23,8 @@ struct NodePlaces {
   [[nodiscard]] bool is_elsewhere(const std::string& camera) const;
   // Nodes that are there but this one.
   [[nodiscard]] std::set<std::string> others_here() const;
+  // Nodes that are not.
+  [[nodiscard]] std::set<std::string> away() const;
 };
 
 // What the status does not say is left out.

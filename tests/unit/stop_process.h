@@ -1,0 +1,38 @@
+// A process that is to do nothing for a while.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace campipe::test {
+
+// No thread of it runs: each is stopped, or the process is gone.
+inline bool is_stopped(pid_t process) {
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
+    std::string stat;
+    std::getline(std::ifstream(task.path() / "stat"), stat);
+    const auto name_end = stat.rfind(") ");
+    if (name_end != std::string::npos && std::string("TtZX").find(stat[name_end + 2]) == std::string::npos) return false;
+  }
+  return true;
+}
+
+// By SIGSTOP. Returns when it does nothing any more, which on a busy machine is later than the signal.
+inline void stop_process(pid_t process) {
+  ::kill(process, SIGSTOP);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!is_stopped(process)) {
+    if (std::chrono::steady_clock::now() > until) return ADD_FAILURE() << process << " does not stop";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace campipe::test
