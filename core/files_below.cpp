@@ -84,6 +84,9 @@ UniqueFd open_folder_of(const PathBelow& path, int flags) { return walk(path, fl
 bool make_folders_of(const PathBelow& path) {
   std::error_code error;
   if (!path.folder.empty()) fs::create_directories(path.folder, error);
+  std::error_code unknown;
+  if (error == std::errc::file_exists && !fs::exists(path.folder, unknown))  // a link whose target is not there
+    error = std::make_error_code(std::errc::no_such_file_or_directory);
   if (error) errno = error.value();
   return !error && walk(path, O_PATH, true);
 }

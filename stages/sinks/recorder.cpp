@@ -300,7 +300,7 @@ bool may_hold_frames(const PathBelow& path) {
 std::optional<std::int64_t> recorded_at(const PathBelow& path) {
   const auto container = container_of(path.name.native());
   const UniqueFd fd = open_below(path, O_RDONLY);
-  if (!container || !fd || !may_hold_frames(path)) return std::nullopt;
+  if (!container || !fd) return std::nullopt;
   std::vector<std::uint8_t> head(longest_header);
   const ssize_t read = ::pread(fd.get(), head.data(), head.size(), 0);
   if (read <= 0) return std::nullopt;

@@ -117,8 +117,7 @@ void write_duration(const PathBelow& path, std::int64_t duration);
 // known.
 bool may_hold_frames(const PathBelow& path);
 
-// When the file at `path` was begun, UTC, ns (MP4: to the second), as it says itself; nothing: it is no recording, or
-// has no frames.
+// When the file at `path` was begun, UTC, ns (MP4: to the second), as it says itself; nothing: it is no recording.
 std::optional<std::int64_t> recorded_at(const PathBelow& path);
 
 // Deletes what is at `path`, if there is something. Throws RecordFileError.

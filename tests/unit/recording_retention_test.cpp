@@ -94,6 +94,28 @@ TEST_F(Retention, FindsFilesThatTheIndexHasLost) {
   }
 }
 
+// The power went between the header and the first frame.
+TEST_F(Retention, DeletesFilesWithoutAFrameThatTheIndexHasLost) {
+  const Clip clip = encode(Latency::low, steady(2));
+  constexpr std::int64_t utc = 1'767'323'045;
+  for (const char* ending : {"mp4", "mkv"}) {
+    config_.record->path = folder() / ending / "{camera}" / ("%H-%M-%S." + std::string(ending));
+    const auto make = [&](const fs::path& file) {
+      Recorder::create(in_own_folder(file), clip.parameters, {}, {0, utc * second})->flush();
+      ASSERT_TRUE(fs::exists(file));
+    };
+    const fs::path own = expand_record_path(config_.record->path, "dock", "main", utc);
+    const fs::path named_otherwise = own.parent_path() / ("00-00-00." + std::string(ending));
+    make(own);
+    make(named_otherwise);
+    page_ = RigPage::create(1);
+    begin();
+    finish();
+    EXPECT_FALSE(fs::exists(own)) << own;
+    EXPECT_TRUE(fs::exists(named_otherwise)) << "it is somebody else's";
+  }
+}
+
 TEST_F(Retention, DeletesWhatIsTooOldAndNotTheOpenFile) {
   RetentionLimits limits{std::chrono::seconds(60), 1, std::nullopt};
   const std::int64_t now = utc_now_ns();

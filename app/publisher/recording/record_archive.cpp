@@ -30,7 +30,7 @@ RecordArchive::RecordArchive(std::filesystem::path index, std::optional<RecordAb
 void RecordArchive::open(const std::optional<RecordIndex::Begin>& left,
                          const std::optional<RecordIndex::Ended>& before) {
   const std::lock_guard lock(mutex_);
-  index_.emplace(index_path_, left, before, about_);
+  index_.emplace(index_path_, left, before, about_, &open_file_);
 }
 
 bool RecordArchive::load_some() {

@@ -103,8 +103,8 @@ bool ends_within_a_line(const UniqueFd& fd, std::uint64_t size) {
 }  // namespace
 
 RecordIndex::RecordIndex(const fs::path& path, const std::optional<Begin>& left, const std::optional<Ended>& before,
-                         std::optional<RecordAbout> about)
-    : path_(path), out_(path), next_order_(behind_all_lines), about_(std::move(about)) {
+                         std::optional<RecordAbout> about, const OpenFile* open_file)
+    : path_(path), out_(path), next_order_(behind_all_lines), about_(std::move(about)), open_file_(open_file) {
   if (about_) own_.emplace(*about_);
   failpoint("index.opening", path_.filename().string());
   UniqueFd fd = open_below(in_own_folder(path_), O_RDONLY);
@@ -248,6 +248,7 @@ void RecordIndex::take_in(const std::string& name) {
   if (files_.size() >= most_index_files || !status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
   const auto start = own_->begun_at(name);
   if (!start) return;
+  if (!may_hold_frames(below(name))) return remove_empty(name);
   Closed found{0, *start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
   found.end = std::max(found.time.written, found.start);
   files_[name] = found;
@@ -268,6 +269,13 @@ void RecordIndex::finish_loading() {
   if (own_) return;
   touched_.clear();
   sort_in();
+}
+
+// What a kill left before its first frame came.
+void RecordIndex::remove_empty(const std::string& name) const {
+  if (open_file_ == nullptr) return;
+  const auto lock = open_file_->lock_other(folder() / name);
+  if (lock && !may_hold_frames(below(name))) static_cast<void>(remove_below(below(name)));
 }
 
 void RecordIndex::read(const std::string& text) {

@@ -73,9 +73,11 @@ class RecordIndex {
 
   // `left`: the file that a predecessor was recording, of those that were left open; `before`: the one that it ended
   // last. All others that were left open end here. What it could not write of these two is written now.
-  // `about`: what it is of. Files that are of it, and in no line, are taken in once all has been read.
+  // `about`: what it is of. Files that are of it, and in no line, are taken in once all has been read. Those of them that
+  // hold no frame are deleted, but for the one that is being made, as `open_file` (which outlives this) says.
   explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {},
-                       const std::optional<Ended>& before = {}, std::optional<RecordAbout> about = {});
+                       const std::optional<Ended>& before = {}, std::optional<RecordAbout> about = {},
+                       const OpenFile* open_file = nullptr);
 
   // Reads some of what stood there. True: that was the last of it.
   bool load_some();
@@ -121,6 +123,7 @@ class RecordIndex {
   void check_files();
   void search_folder();
   void take_in(const std::string& name);
+  void remove_empty(const std::string& name) const;
   void sort_in();
   void finish_loading();
   void read(const std::string& text);
@@ -148,6 +151,7 @@ class RecordIndex {
   std::optional<RecordAbout> about_;   // what it is of, where that is known
   std::optional<RecordAbout> told_;
   std::optional<OwnFiles> own_;
+  const OpenFile* open_file_;
   std::optional<std::filesystem::recursive_directory_iterator> search_;  // of the folder
   std::set<std::string> found_;  // files that were in no line, now or when the index was read before
   std::size_t taken_in_ = 0;     // of them now
