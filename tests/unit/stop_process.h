@@ -20,7 +20,8 @@ inline bool is_stopped(pid_t process) {
     std::string stat;
     std::getline(std::ifstream(task.path() / "stat"), stat);
     const auto name_end = stat.rfind(") ");
-    if (name_end != std::string::npos && std::string("TtZX").find(stat[name_end + 2]) == std::string::npos) return false;
+    if (name_end != std::string::npos && std::string("TtZX").find(stat[name_end + 2]) == std::string::npos)
+      return false;
   }
   return true;
 }
