@@ -94,6 +94,20 @@ TEST_F(Retention, FindsFilesThatTheIndexHasLost) {
   }
 }
 
+// It is made before its line is written.
+TEST_F(Retention, LeavesTheFileThatIsBeingMadeToItsLine) {
+  const Clip clip = encode(Latency::low, steady(2));
+  constexpr std::int64_t utc = 1'767'323'045;
+  const fs::path own = expand_record_path(config_.record->path, "dock", "main", utc);
+  const auto recorder = Recorder::create(in_own_folder(own), clip.parameters, {}, {0, utc * second});
+  for (const Packet& packet : clip.packets) recorder->write(packet.view());
+  recorder->flush();
+  const OpenFile open(own);
+  EXPECT_THAT(RecordIndex(index(), {}, {}, about_of(config_), &open).files(), IsEmpty());
+  EXPECT_THAT(lines_of(index()), SizeIs(0));
+  EXPECT_THAT(RecordIndex(index(), {}, {}, about_of(config_)).files(), SizeIs(1)) << "else it would have been taken in";
+}
+
 // The power went between the header and the first frame.
 TEST_F(Retention, DeletesFilesWithoutAFrameThatTheIndexHasLost) {
   const Clip clip = encode(Latency::low, steady(2));

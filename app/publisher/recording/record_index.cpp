@@ -244,6 +244,8 @@ void RecordIndex::sort_in() {
 }
 
 void RecordIndex::take_in(const std::string& name) {
+  const bool is_open = open_file_ != nullptr && open_file_->get() == (folder() / name).lexically_normal();
+  if (is_open) return;  // its line comes
   struct stat status {};
   if (files_.size() >= most_index_files || !status_below(below(name), status) || !S_ISREG(status.st_mode)) return;
   const auto start = own_->begun_at(name);
