@@ -43,6 +43,10 @@ describe('wall of a cluster', {timeout: 200000, skip: hasEtcd ? false : 'there i
     etcd = await Etcd.start();
     await start('east');
     await start('west');
+    await eventually('the cameras are planned', async () => {
+      const {cameras} = (await nodes.east.status()).cluster;
+      return ['dock', 'gate', 'both'].every((camera) => cameras[camera]);
+    });
     move('dock', 'east');
     move('gate', 'west');
     move('both', 'east');
