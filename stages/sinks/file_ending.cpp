@@ -81,7 +81,7 @@ void FileEnding::append(const std::vector<std::uint8_t>& index, std::uint64_t en
   if (!is_written) throw record_error("cannot write the index of " + file_->name, code);
 }
 
-std::uint64_t FileEnding::try_to_add_index(std::uint64_t end, std::int64_t duration) {
+std::uint64_t FileEnding::try_to_add_index(std::uint64_t end, std::optional<std::int64_t> duration) {
   try {
     return add_index(end, duration);
   } catch (const Error& error) {

@@ -32,7 +32,7 @@ class FileEnding {
   // file is as it was.
   std::uint64_t add_index(std::optional<std::uint64_t> end, std::optional<std::int64_t> duration);
   // Likewise; without an index where that is impossible, which is logged.
-  std::uint64_t try_to_add_index(std::uint64_t end, std::int64_t duration);
+  std::uint64_t try_to_add_index(std::uint64_t end, std::optional<std::int64_t> duration);
   // Puts the file on the disk, and then makes its index count. Throws RecordFileError.
   void complete();
 

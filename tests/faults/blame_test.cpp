@@ -8,6 +8,7 @@
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/process_state.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -120,9 +121,7 @@ std::vector<pid_t> threads_called(pid_t process, const std::string& name) {
 
 // One that waits for work has begun, and is known as its camera's.
 bool sleeps(pid_t process, pid_t thread) {
-  const std::string stat = read_text("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
-  const auto end = stat.rfind(") ");
-  return end != std::string::npos && stat.size() > end + 2 && stat[end + 2] == 'S';
+  return state_in("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread)) == 'S';
 }
 
 class EncodedByThreads : public testing::TestWithParam<std::string> {};

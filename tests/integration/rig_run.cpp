@@ -18,6 +18,7 @@
 
 #include "core/error.h"
 #include "tests/paths.h"
+#include "tests/unit/process_state.h"
 
 extern char** environ;
 
@@ -33,9 +34,8 @@ std::string marker_of(const fs::path& folder) { return "TMPDIR=" + (folder / "tm
 bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
 
 bool is_zombie(const fs::path& proc) {
-  const std::string stat = read_text(proc / "stat");
-  const auto end = stat.rfind(')');
-  return end == std::string::npos || stat.size() < end + 3 || stat[end + 2] == 'Z' || stat[end + 2] == 'X';
+  const char state = state_in(proc);
+  return state == 'Z' || state == 'X';
 }
 
 std::string arguments_of(pid_t pid) {

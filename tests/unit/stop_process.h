@@ -7,9 +7,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
+
+#include "tests/unit/process_state.h"
 
 namespace campipe::test {
 
@@ -17,11 +18,7 @@ namespace campipe::test {
 inline bool is_stopped(pid_t process) {
   std::error_code gone;
   for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
-    std::string stat;
-    std::getline(std::ifstream(task.path() / "stat"), stat);
-    const auto name_end = stat.rfind(") ");
-    if (name_end != std::string::npos && std::string("TtZX").find(stat[name_end + 2]) == std::string::npos)
-      return false;
+    if (std::string("TtZX").find(state_in(task.path())) == std::string::npos) return false;
   }
   return true;
 }

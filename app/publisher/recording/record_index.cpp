@@ -277,7 +277,7 @@ void RecordIndex::finish_loading() {
 void RecordIndex::remove_empty(const std::string& name) const {
   if (open_file_ == nullptr) return;
   const auto lock = open_file_->lock_other(folder() / name);
-  if (lock && !may_hold_frames(below(name))) static_cast<void>(remove_below(below(name)));
+  if (lock) static_cast<void>(remove_below(below(name)));
 }
 
 void RecordIndex::read(const std::string& text) {
@@ -314,11 +314,7 @@ void RecordIndex::end_interrupted(const std::string& name, const Open& file) {
   Closed ended{lines_, file.start, 0, {changed_at(status)}, static_cast<std::uint64_t>(status.st_size)};
   ended.end = std::max(ended.time.written, ended.start);
   const auto ending = ending_of(below(name));
-  try {
-    if (ending) ended.bytes = ending->add_index(std::nullopt, std::nullopt);
-  } catch (const Error& error) {
-    spdlog::warn("{}; it plays without an index", error.what());
-  }
+  if (ending) ended.bytes = ending->try_to_add_index(ended.bytes, std::nullopt);
   files_[name] = ended;
   append(end_line(name, ended, ended.end - ended.start, "interrupted", file.clock));
   try {

@@ -51,21 +51,18 @@ std::optional<std::string> utc_of(const std::string& text) {
   return utc ? std::optional(utc_text(*utc)) : std::nullopt;
 }
 
-Recordings::Stream Recordings::Stream::of(const std::string& other) const {
-  Stream stream = *this;
-  if (other != own_node) stream.node = other;
-  return stream;
-}
-
-fs::path Recordings::Stream::index() const {
-  return record_index_path(record_path, camera, output, node.empty() ? own_node : node);
+std::optional<Recordings::Stream> Recordings::Stream::of(const std::string& other) const {
+  if (!is_cluster_name(other)) return std::nullopt;
+  return Stream{camera, output, record_path, record_index_path(record_path, camera, output, other), other};
 }
 
 void Recordings::add(const ResolvedOutput& config) {
   const std::lock_guard lock(streams_mutex_);
   streams_.erase(config.name);
   if (!config.record) return;
-  streams_[config.name] = {config.camera, config.output, config.record->path, config.node};
+  const std::string& path = config.record->path;
+  streams_[config.name] = {config.camera, config.output, path,
+                           record_index_path(path, config.camera, config.output, config.node)};
 }
 
 std::map<std::string, Recordings::Stream> Recordings::streams() const {
@@ -94,7 +91,7 @@ class Recordings::Hold {
 Recordings::Hold Recordings::hold(const Stream& stream, const IsAbout& is_about) {
   if (is_about) is_about(stream.camera);
   std::unique_lock indexes(indexes_mutex_);
-  auto& place = indexes_[stream.index()];
+  auto& place = indexes_[stream.index];
   if (!place) place = std::make_shared<Index>();
   const auto index = place;
   indexes.unlock();
@@ -147,13 +144,13 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
     if (!query.wanted(stream.camera)) continue;
     all.push_back(stream);
     for (const std::string& node : query.nodes) {
-      if (is_cluster_name(node) && node != stream.own_node) all.push_back(stream.of(node));
+      if (auto other = stream.of(node); other && other->index != stream.index) all.push_back(*std::move(other));
     }
   }
   std::vector<Found> found;
   for (const Stream& stream : all) {
     const Hold held = hold(stream, is_about);
-    for (const auto& [file, recording] : read(stream.index(), held.known())) {
+    for (const auto& [file, recording] : read(stream.index, held.known())) {
       if (between(*recording, query)) found.push_back({recording, &stream});
     }
   }
@@ -167,7 +164,7 @@ std::vector<ListedRecording> Recordings::list(const Query& query, const IsAbout&
     recording.output = each.stream->output;
     recording.node = each.stream->node;
     const Hold held = hold(*each.stream, is_about);
-    const auto status = status_of({each.stream->index().parent_path(), recording.id});
+    const auto status = status_of({each.stream->index.parent_path(), recording.id});
     if (!status) continue;  // it was deleted
     if (recording.end.empty()) recording.bytes = static_cast<std::uint64_t>(status->st_size);
     recording.id = recording.camera + "/" + recording.output + "/" + recording.id;
@@ -187,11 +184,12 @@ PathBelow Recordings::file(const std::string& id, const IsAbout& is_about, const
   const std::string file = id.substr(second_slash + 1);
   const auto all = streams();
   const auto own = all.find(name);
-  if (own == all.end() || own->second.output != output || (!node.empty() && !is_cluster_name(node))) return {};
-  const Stream stream = node.empty() ? own->second : own->second.of(node);
-  const Hold held = hold(stream, is_about);
-  if (!read(stream.index(), held.known()).contains(file)) return {};
-  const PathBelow found{stream.index().parent_path(), file};
+  if (own == all.end() || own->second.output != output) return {};
+  const std::optional<Stream> stream = node.empty() ? own->second : own->second.of(node);
+  if (!stream) return {};
+  const Hold held = hold(*stream, is_about);
+  if (!read(stream->index, held.known()).contains(file)) return {};
+  const PathBelow found{stream->index.parent_path(), file};
   return status_of(found) ? found : PathBelow{};
 }
 

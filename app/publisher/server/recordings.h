@@ -79,10 +79,10 @@ class Recordings {
     std::string camera;
     std::string output;
     std::string record_path;
-    std::string own_node;
-    std::string node{};  // another one, whose recordings these are
-    [[nodiscard]] Stream of(const std::string& other) const;
-    [[nodiscard]] std::filesystem::path index() const;
+    std::filesystem::path index;
+    std::string node{};  // of the cluster, whose recordings these are; empty: this one
+    // Of another node, in the same folder; nothing: no node has such a name.
+    [[nodiscard]] std::optional<Stream> of(const std::string& other) const;
   };
   using Names = std::map<std::string, std::shared_ptr<const ListedRecording>>;
   // What was read of an index so far; ListedRecording::id is the file's name only.

@@ -25,20 +25,12 @@ bool NodePlaces::is_elsewhere(const std::string& camera) const {
   return planned != cameras.end() && planned->second != own && !local.contains(camera);
 }
 
-std::set<std::string> NodePlaces::others_here() const {
+std::set<std::string> NodePlaces::others(bool here) const {
   std::set<std::string> others;
   for (const auto& [name, node] : nodes) {
-    if (node.here && name != own) others.insert(name);
+    if (node.here == here && name != own) others.insert(name);
   }
   return others;
-}
-
-std::set<std::string> NodePlaces::away() const {
-  std::set<std::string> away;
-  for (const auto& [name, node] : nodes) {
-    if (!node.here && name != own) away.insert(name);
-  }
-  return away;
 }
 
 NodePlaces node_places(const json& status) {

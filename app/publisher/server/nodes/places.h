@@ -22,9 +22,12 @@ struct NodePlaces {
   // By the plan another node, or none, is to run it, and this one does not have it (any more).
   [[nodiscard]] bool is_elsewhere(const std::string& camera) const;
   // Nodes that are there but this one.
-  [[nodiscard]] std::set<std::string> others_here() const;
+  [[nodiscard]] std::set<std::string> others_here() const { return others(true); }
   // Nodes that are not.
-  [[nodiscard]] std::set<std::string> away() const;
+  [[nodiscard]] std::set<std::string> away() const { return others(false); }
+
+ private:
+  [[nodiscard]] std::set<std::string> others(bool here) const;
 };
 
 // What the status does not say is left out.
