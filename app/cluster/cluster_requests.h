@@ -21,7 +21,7 @@ ClusterChange drain_change(const EtcdMirror& mirror, const std::string& cluster,
 // No node: it does not matter any more.
 ClusterChange move_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& camera,
                           const std::string& node);
-// Of a node that is away, on which recordings may lie.
+// Removes what says that recordings may lie on a node. Refused for a node that is there.
 ClusterChange forget_change(const EtcdMirror& mirror, const std::string& cluster, const std::string& node);
 
 // The commands. Each returns the exit status.

@@ -22,7 +22,7 @@ class OwnKeys {
     std::int64_t lease = 0;
     std::vector<std::pair<std::string, std::string>> claims{};   // made where there is no such key: another one's stays
     std::vector<std::pair<std::string, std::string>> puts{};     // written: of names that no other node uses
-    std::vector<std::pair<std::string, std::string>> lasting{};  // likewise, and they stay when the node goes
+    std::vector<std::pair<std::string, std::string>> lasting{};  // written without the lease: the node leaves them
     std::vector<EtcdKeyValue> releases{};                        // erased, where they are still those
 
     [[nodiscard]] bool empty() const { return claims.empty() && puts.empty() && lasting.empty() && releases.empty(); }

@@ -75,7 +75,7 @@ void forget_needless_removals(const fs::path& file, CameraChanges& changes) {
   }
 }
 
-// Of a cluster's rig. Throws Error where it is no YAML.
+// Parses a cluster's rig. Throws Error where it is no YAML.
 YamlNode rig_tree(const std::string& text) {
   YamlResult parsed = parse_yaml(text);
   if (const auto* error = std::get_if<ConfigError>(&parsed)) throw Error("the rig cannot be read: " + error->message);

@@ -80,7 +80,8 @@ struct ChangedRig {
 };
 // Throws Error where `text` is no YAML.
 ChangedRig changed_rig(const std::string& text, ConfigPart part, const std::string& name, nlohmann::json keys);
-// Likewise, with `enabled` of that camera or mosaic; had: there is one, else nothing is changed.
+// Sets `enabled` of the camera or mosaic of that name. Where there is none, `had` is false and the rig is as it was.
+// Throws as changed_rig().
 ChangedRig enabled_rig(const std::string& text, const std::string& name, bool on);
 
 }  // namespace campipe

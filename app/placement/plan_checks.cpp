@@ -37,7 +37,7 @@ bool stages_name_gpus(const CameraConfig& camera) {
   return std::ranges::any_of(names, [](const auto& name) { return names_one(name.first); });
 }
 
-// What is in `defaults` is every camera's, and reported once.
+// Collects errors, one for each place: a place in `defaults` is checked again for each camera.
 class Findings {
  public:
   void add(const ConfigPlace& place, const std::string& message) {

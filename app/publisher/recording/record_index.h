@@ -73,8 +73,9 @@ class RecordIndex {
 
   // `left`: the file that a predecessor was recording, of those that were left open; `before`: the one that it ended
   // last. All others that were left open end here. What it could not write of these two is written now.
-  // `about`: what it is of. Files that are of it, and in no line, are taken in once all has been read. Those of them
-  // that hold no frame are deleted, but for the one that is being made, as `open_file` (which outlives this) says.
+  // `about`: what it is of. Files that are of it, and in no line, are taken in once all has been read. `open_file`,
+  // which outlives this, names the one that is being made: it is left to its line, and others that hold no frame are
+  // deleted.
   explicit RecordIndex(const std::filesystem::path& path, const std::optional<Begin>& left = {},
                        const std::optional<Ended>& before = {}, std::optional<RecordAbout> about = {},
                        const OpenFile* open_file = nullptr);

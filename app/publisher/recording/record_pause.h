@@ -13,8 +13,8 @@ namespace campipe {
 
 class RecordPause {
  public:
-  // Begins, or goes on after an attempt that failed. `lost`: packets that are in no file. `waits`: some seconds before
-  // the next attempt. False: it had begun before.
+  // Pauses the recording, or prolongs the pause after another failed attempt. `lost`: packets that are in no file.
+  // `waits`: the next attempt is some seconds away. Returns false where it was paused already.
   bool begin(std::uint64_t lost, bool waits) {
     missing_ += lost;
     retry_at_ = Clock::now() + (waits ? Clock::duration(retry_interval) : Clock::duration(0));
