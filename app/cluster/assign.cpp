@@ -104,13 +104,17 @@ class Assigner {
     return numbers;
   }
 
-  static bool is_permitted(const Camera& camera, const ClusterNode& node) {
+  static bool has_what_it_requires(const Camera& camera, const ClusterNode& node) {
     const auto has_label = [&](const auto& label) {
       const auto found = node.labels.find(label.first);
       return found != node.labels.end() && found->second == label.second;
     };
     return std::ranges::all_of(camera.of->labels, has_label) &&
            std::ranges::includes(node.features, camera.of->features);
+  }
+  static bool is_unfit(const Camera& camera, const ClusterNode& node) { return node.unfit.contains(camera.of->name); }
+  static bool may_take(const Camera& camera, const ClusterNode& node) {
+    return !node.draining && !is_unfit(camera, node) && has_what_it_requires(camera, node);
   }
 
   // The way in which the camera can run on the node, if it had all of it.
@@ -181,7 +185,7 @@ class Assigner {
       homeless_.push(&camera);
       return;
     }
-    if (!is_permitted(camera, *node->of)) {
+    if (!has_what_it_requires(camera, *node->of)) {
       camera.reason = name + " does not have what it requires any more";
       homeless_.push(&camera);
     } else if (!load_with(*node, camera)) {
@@ -189,7 +193,8 @@ class Assigner {
       homeless_.push(&camera);
     } else {
       put(camera, *node);
-      if (node->of->draining) homeless_.push(&camera);  // it keeps its place as long as there is no other
+      // It keeps its place as long as there is no other.
+      if (node->of->draining || is_unfit(camera, *node->of)) homeless_.push(&camera);
     }
   }
 
@@ -201,7 +206,7 @@ class Assigner {
   Choice best_node(const Camera& camera, bool settled_only) {
     Choice best;
     for (auto& [name, node] : nodes_) {
-      if (&node == camera.node || node.of->draining || !is_permitted(camera, *node.of)) continue;
+      if (&node == camera.node || !may_take(camera, *node.of)) continue;
       if (settled_only && (!node.of->settled || node.moved_here >= most_moves_at_once)) continue;
       const auto with = load_with(node, camera);
       if (!with) continue;
@@ -214,18 +219,22 @@ class Assigner {
       return node.of->name == camera.of->wanted_node ? 2 : node.of->name == camera.home ? 1 : 0;
     };
     if (rank(*a.node) != rank(*b.node)) return rank(*a.node) > rank(*b.node);
+    // What one camera cannot be recorded on, the next one probably cannot either.
+    if (a.node->of->unfit.empty() != b.node->of->unfit.empty()) return a.node->of->unfit.empty();
     if (a.load < b.load - rounding || b.load < a.load - rounding) return a.load < b.load;
     return mix(camera.of->name, a.node->of->name) < mix(camera.of->name, b.node->of->name);
   }
 
   void place(Camera& camera) {
     Choice best = best_node(camera, false);
-    if (camera.node != nullptr) {  // of a node that is drained
+    if (camera.node != nullptr) {  // of a node that gives it up
+      const ClusterNode& node = *camera.node->of;
+      const std::string why = node.draining ? "is drained" : "cannot run or record it now";
       if (best.node == nullptr) {
-        camera.reason = "it stays on " + camera.node->of->name + ", which is drained: no other node has room for it";
+        camera.reason = fmt::format("it stays on {}, which {}: no other node can take it", node.name, why);
         return;
       }
-      camera.reason = camera.node->of->name + " is drained";
+      camera.reason = node.name + " " + why;
       remove(camera);
     }
     if (best.node == nullptr) best.node = make_room(camera);
@@ -271,7 +280,7 @@ class Assigner {
     Node* chosen = nullptr;
     std::vector<Camera*> leave;
     for (auto& [name, node] : nodes_) {
-      if (node.of->draining || !is_permitted(camera, *node.of)) continue;
+      if (!may_take(camera, *node.of)) continue;
       std::vector<Camera*> those = in_the_way(camera, node);
       if (those.empty()) continue;
       const auto cost = [](const std::vector<Camera*>& of) { return std::pair(of.back()->of->priority, of.size()); };
@@ -298,7 +307,7 @@ class Assigner {
     };
     Node* wanted = find(camera.of->wanted_node);
     if (wanted == &host) return;
-    if (wanted != nullptr && !wanted->of->draining && is_permitted(camera, *wanted->of)) {
+    if (wanted != nullptr && may_take(camera, *wanted->of)) {
       if (load_with(*wanted, camera)) {
         go(*wanted);
       } else {
@@ -311,8 +320,7 @@ class Assigner {
     if (current == view_.current.end() || current->second.node != host.of->name || load(host) < busy) return;
     const auto is_worth_it = [&](const Node& to, double with) { return &to != &host && load(host) - with >= pays; };
     Node* home = camera.home.empty() ? nullptr : find(camera.home);
-    if (home != nullptr && home->of->settled && !home->of->draining && home->moved_here < most_moves_at_once &&
-        is_permitted(camera, *home->of)) {
+    if (home != nullptr && home->of->settled && home->moved_here < most_moves_at_once && may_take(camera, *home->of)) {
       const auto with = load_with(*home, camera);
       if (with && is_worth_it(*home, *with)) return go(*home);
     }
@@ -324,16 +332,20 @@ class Assigner {
   std::string why_nowhere(const Camera& camera) {
     if (nodes_.empty()) return "no node is there";
     bool permitted = false;
+    bool fit = false;
     std::map<std::string, int> short_of;
     for (auto& [name, node] : nodes_) {
-      if (node.of->draining || !is_permitted(camera, *node.of)) continue;
+      if (node.of->draining || !has_what_it_requires(camera, *node.of)) continue;
       permitted = true;
+      if (is_unfit(camera, *node.of)) continue;
+      fit = true;
       const Vector& need = camera.ways[way_on(camera, node).value_or(camera.ways.size() - 1)];
       for (const auto& [resource, r] : resources_) {
         if (need[r] > 0 && node.used[r] + need[r] > node.capacity[r]) ++short_of[resource];
       }
     }
     if (!permitted) return "no node has the labels and features that it requires";
+    if (!fit) return "no node can run and record it now";
     std::string what;
     for (const auto& [resource, times] : short_of) what += (what.empty() ? "" : ", ") + resource;
     return fmt::format("no node has room for it: too little {}", what);

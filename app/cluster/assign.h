@@ -1,7 +1,7 @@
 // Which camera runs on which node: a pure function of nodes, cameras and where they are.
 //
-// 1. A camera stays where it is, as long as its node is there, has what it needs, and is not drained. So the death of a
-//    node moves its cameras and no others.
+// 1. A camera stays where it is, as long as its node is there, has what it needs, can run and record it, and is not
+//    drained. So the death of a node moves its cameras and no others.
 // 2. The others get a node, the most important first: of those that have room and what the camera requires, the one
 //    that somebody wants, the one where it was at home, else the one that is left with the lowest load. Where none has
 //    room, less important cameras give way: as few and as unimportant ones as possible.
@@ -27,7 +27,8 @@ struct ClusterNode {
   std::map<std::string, std::string> labels{};
   std::set<std::string> features{};
   bool draining = false;
-  bool settled = true;  // has been there for so long that cameras may come back
+  std::set<std::string> unfit{};  // cameras that it cannot run, or cannot record, now
+  bool settled = true;            // has been there for so long that cameras may come back
 };
 
 struct ClusterCamera {

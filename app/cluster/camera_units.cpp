@@ -68,6 +68,10 @@ ClusterView merge_units(const ClusterView& view) {
     const std::string& as = result.cameras.emplace_back(merged(members)).name;
     const CurrentPlace place = place_of(members, view.current);
     for (const auto& [member, of] : members) result.current.erase(member);
+    for (ClusterNode& node : result.nodes) {
+      const bool unfit = std::ranges::any_of(members, [&](const auto& of) { return node.unfit.contains(of.first); });
+      if (unfit) node.unfit.insert(as);
+    }
     if (!place.node.empty()) result.current[as] = place;
   }
   return result;

@@ -49,7 +49,8 @@ ClusterPlanner::Decision ClusterPlanner::decide(const EtcdMirror& mirror, const 
     const Clock::time_point settled = present_since_.try_emplace(node, now).first->second + settling;
     if (settled > now) soonest(decision.look_again, settled);
     const bool draining = offer->draining || mirror.find(keys.drained(node)) != nullptr;
-    view.nodes.push_back({node, offer->capacity, offer->labels, offer->features, draining, settled <= now});
+    view.nodes.push_back(
+        {node, offer->capacity, offer->labels, offer->features, draining, offer->unfit, settled <= now});
   });
   std::erase_if(present_since_, [&](const auto& since) { return !present.contains(since.first); });
 

@@ -55,7 +55,7 @@ class ClusterProcess {
   }
 
   void on(messages::JoinCluster& join);
-  void on(messages::OfferNode& offer);
+  void on(const messages::OfferNode& offer);
   void on(messages::PlanCameras& plan);
   void on(const messages::HoldPushes& hold);
   void on(const messages::RecordedCameras& recorded);
@@ -69,6 +69,7 @@ class ClusterProcess {
   [[noreturn]] static void end_at_once() { _exit(EXIT_SUCCESS); }
 
   bool tick();
+  void take_state(const messages::OfferNode& offer);
   void report_membership(const ClusterAgent::View& view);
   void report_problem(const std::string& problem);
   void report_kept(const std::map<std::string, std::string>& kept);
@@ -116,9 +117,7 @@ void ClusterProcess::on(messages::JoinCluster& join) {
   offer_.address = config.address;
   offer_.version = CAMPIPE_VERSION;
   offer_.labels = config.labels;
-  offer_.capacity = joined_as_.offer.capacity;
-  offer_.devices = joined_as_.offer.devices;
-  offer_.draining = joined_as_.offer.unusable;
+  take_state(joined_as_.offer);
   const EtcdServers servers = servers_of(config);
   keeper_ = std::make_unique<RigKeeper>(
       RigKeeper::Options{servers, config.name, offer_.node, joined_as_.folder}, [this](std::int64_t revision) {
@@ -138,11 +137,16 @@ void ClusterProcess::on(messages::JoinCluster& join) {
   spdlog::info("node {} of cluster {}", offer_.node, config.name);
 }
 
-void ClusterProcess::on(messages::OfferNode& offer) {
-  if (!agent_) return;
-  offer_.capacity = std::move(offer.capacity);
-  offer_.devices = std::move(offer.devices);
+void ClusterProcess::take_state(const messages::OfferNode& offer) {
+  offer_.capacity = offer.capacity;
+  offer_.devices = offer.devices;
   offer_.draining = offer.unusable;
+  offer_.unfit = {offer.unfit.begin(), offer.unfit.end()};
+}
+
+void ClusterProcess::on(const messages::OfferNode& offer) {
+  if (!agent_) return;
+  take_state(offer);
   agent_->set_offer(offer_);
 }
 

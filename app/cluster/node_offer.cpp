@@ -24,6 +24,7 @@ bool is_small(const NodeOffer& offer) {
   };
   for (const std::string* text : {&offer.instance, &offer.address, &offer.version}) add(*text);
   for (const std::string& feature : offer.features) add(feature);
+  for (const std::string& camera : offer.unfit) add(camera);
   for (const auto& [name, label] : offer.labels) add(name), add(label);
   for (const auto& [name, amount] : offer.capacity) add(name);
   return are_short && size <= largest_offer_without_devices;
@@ -50,6 +51,7 @@ std::string write_offer(const NodeOffer& offer) {
   json["capacity"] = offer.capacity;
   json["devices"] = offer.devices;
   json["draining"] = offer.draining;
+  json["unfit"] = offer.unfit;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -63,7 +65,8 @@ std::optional<NodeOffer> read_offer(const std::string& node, const std::string& 
                     take(json, "version", offer.version) && take(json, "oldest_schema", offer.oldest_schema) &&
                     take(json, "newest_schema", offer.newest_schema) && take(json, "features", offer.features) &&
                     take(json, "labels", offer.labels) && take(json, "capacity", offer.capacity) &&
-                    take(json, "devices", offer.devices) && take(json, "draining", offer.draining);
+                    take(json, "devices", offer.devices) && take(json, "draining", offer.draining) &&
+                    take(json, "unfit", offer.unfit);
   if (!good || !is_possible(offer)) return std::nullopt;
   offer.other = std::move(json);
   return offer;

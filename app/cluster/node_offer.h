@@ -33,6 +33,7 @@ struct NodeOffer {
   Amounts capacity{};
   nlohmann::json devices = nlohmann::json::object();  // as app/placement writes them
   bool draining = false;                              // takes no cameras, and gives up those that it has
+  std::set<std::string> unfit{};                      // cameras that it cannot run, or cannot record
   // Fields that this version does not know.
   nlohmann::json other = nlohmann::json::object();
   friend bool operator==(const NodeOffer&, const NodeOffer&) = default;

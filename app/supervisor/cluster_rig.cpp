@@ -24,6 +24,8 @@
 namespace campipe {
 namespace {
 
+using Seen = UnfitCameras::Seen;
+
 constexpr auto offer_interval = std::chrono::seconds(5);
 constexpr auto try_to_load_again = std::chrono::seconds(15);
 constexpr auto try_again = std::chrono::seconds(5);
@@ -59,6 +61,13 @@ bool is_recorded(const Camera& camera, const RigPage& page) {
     const auto progress = load_record_progress(page.publish(output.id).record);
     return output.recording.writes() && progress && progress->recorded > 0;
   });
+}
+
+UnfitCameras::Seen seen_of(const Camera* camera) {
+  if (camera == nullptr || camera->retiring) return Seen::not_here;
+  const auto is_paused = [](const Output& output) { return !output.recording.paused.empty(); };
+  if (std::ranges::any_of(camera->outputs, is_paused)) return Seen::paused;
+  return camera->own().state == CameraState::running ? Seen::runs : Seen::not_here;
 }
 
 bool records(const Camera& camera) {
@@ -109,7 +118,7 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
 messages::OfferNode ClusterRig::offer() const {
   nlohmann::json devices = to_json(without_awaited(rig_.machine.devices));
   if (links_found_) devices["links"] = to_json(link_offer(rig_.config->cluster->links, *links_found_));
-  return {node_capacity(rig_.machine, rig_.costs), std::move(devices), is_unusable_};
+  return {node_capacity(rig_.machine, rig_.costs), std::move(devices), is_unusable_, unfit_.names()};
 }
 
 bool ClusterRig::is_on() const { return rig_.config->cluster.has_value(); }
@@ -182,6 +191,7 @@ void ClusterRig::follow() {
   if (!is_on() || rig_.phase != RunPhase::running) return;
   follow_load();
   follow_links();
+  follow_unfit();
   follow_capacity();
   follow_cameras();
   follow_recordings();
@@ -205,15 +215,26 @@ void ClusterRig::follow_links() {
   next_offer_ = {};
 }
 
+// The others hear of it at once: meanwhile nothing of the camera is recorded.
+void ClusterRig::follow_unfit() {
+  const auto now = Clock::now();
+  const std::vector<std::string> before = unfit_.names();
+  std::erase_if(failed_, [this](const auto& failed) { return duties_ && !duties_->contains(failed.first); });
+  for (const auto& [name, known] : cameras_) {
+    const bool cannot_run = !known.problem.empty() || failed_.contains(name);
+    unfit_.look(name, cannot_run ? Seen::cannot_run : seen_of(rig_.cameras.find(name)), now);
+  }
+  unfit_.keep([this](const std::string& camera) { return cameras_.contains(camera); });
+  if (unfit_.names() != before) next_offer_ = {};
+}
+
 // GPUs may be gone, or here again.
 void ClusterRig::follow_capacity() {
   const auto now = Clock::now();
   if (now < next_offer_) return;
   next_offer_ = now + offer_interval;
   messages::OfferNode newest = offer();
-  const bool is_same = newest.capacity == offered_.capacity && newest.devices == offered_.devices &&
-                       newest.unusable == offered_.unusable;
-  if (is_same) return;
+  if (newest == offered_) return;
   offered_ = std::move(newest);
   processes_.send_to_all(ProcessKind::cluster, offered_);
 }

@@ -24,6 +24,7 @@
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/start_pacer.h"
+#include "app/supervisor/unfit_cameras.h"
 #include "core/indirect.h"
 
 namespace campipe {
@@ -83,6 +84,7 @@ class ClusterRig {
   [[nodiscard]] std::size_t awaited() const;
   void send_needs();
   void follow_capacity();
+  void follow_unfit();
   void follow_links();
   void follow_cameras();
   void follow_recordings();
@@ -124,6 +126,7 @@ class ClusterRig {
   std::int64_t lease_until_ = 0;
   bool was_member_ = false;
   std::map<std::string, Failed> failed_;
+  UnfitCameras unfit_;
   StartPacer pacer_;
   ClusterPushes pushes_;
 };

@@ -1,6 +1,7 @@
 // Whole rigs as nodes of a cluster, with a real etcd: who records what when nodes start, are killed, stopped and come
 // back, and what the commands do.
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,43 @@ TEST_F(ClusterRig, AKilledNodesCamerasAreRecordedElsewhereAndComeBackWhereTheyAr
   start("c");  // in a new folder
   EXPECT_TRUE(recorded_by(three())) << "what is wanted there goes back, and nothing else moves";
   for (const char* node : {"a", "b", "c"}) end(node);
+}
+
+// On a disk of its own, over the folder in which it is recorded on one node.
+TEST_F(ClusterRig, AFullDiskGivesItsRecordingsToANodeThatHasRoom) {
+  cameras_ =
+      "  c0: {source: \"test://pattern?width=160&height=120&rate=10\", record: {path: disk/c0.mp4}}\n" + camera("c1");
+  start("a");
+  start("b");
+  ASSERT_TRUE(eventually([&] { return are_here({"a", "b"}) && status().at("cameras").size() == 2; }));
+  const auto grows = [&](const std::string& node) {
+    const auto recorded_there = [&] {
+      std::uintmax_t sum = 0;
+      std::error_code gone;
+      for (const auto& file : std::filesystem::directory_iterator(nodes_.at(node)->file("disk"), gone))
+        sum += file.is_regular_file() ? file.file_size() : 0;
+      return sum;
+    };
+    return eventually([&, before = recorded_there()] { return recorded_there() > before; });
+  };
+  const std::string full = assigned_to("a").contains("c0") ? "a" : "b";
+  const std::string other = full == "a" ? "b" : "a";
+  const std::string of_c1 = assigned_to("a").contains("c1") ? "a" : "b";
+  ASSERT_TRUE(grows(full)) << nodes_.at(full)->log();
+
+  const std::string disk = nodes_.at(full)->file("disk").string();
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k") != 0) GTEST_SKIP() << "only root can make a small disk";
+  const std::shared_ptr<void> mounted(nullptr, [&](void*) { ::umount2(disk.c_str(), MNT_DETACH); });
+  std::ofstream(disk + "/others") << std::string(65'536, 'x');
+  EXPECT_TRUE(eventually([&] { return assigned_to(other).contains("c0"); })) << status().dump(2);
+  EXPECT_TRUE(grows(other)) << nodes_.at(other)->log();
+  EXPECT_THAT(nodes_.at("a")->log() + nodes_.at("b")->log(),
+              HasSubstr("c0: goes to " + other + " from " + full + ": " + full + " cannot run or record it now"));
+  EXPECT_TRUE(assigned_to(of_c1).contains("c1")) << "of another disk";
+  EXPECT_TRUE(eventually([&] { return nodes_.at(full)->log().find("c0: removed") != std::string::npos; }))
+      << nodes_.at(full)->log();
+  end("a");
+  end("b");
 }
 
 TEST_F(ClusterRig, AMosaicGoesWithWhatItShowsAndMembersOfAGroupWhereTheyAre) {

@@ -241,8 +241,57 @@ TEST(Assign, WhatHasNoOtherPlaceStaysOnADrainedNode) {
   const Places after = assign_cameras(view);
   for (const auto& [name, place] : before) {
     EXPECT_EQ(after.at(name).node, place.node) << "nobody gives way to a camera that has a place";
-    EXPECT_EQ(after.at(name).reason.find("no other node has room") != std::string::npos, place.node == "a");
+    EXPECT_EQ(after.at(name).reason.find("no other node can take it") != std::string::npos, place.node == "a");
   }
+}
+
+TEST(Assign, WhatANodeCannotRecordGoesElsewhereAndNotBack) {
+  ClusterView view = many(3, 30, 20, 1);
+  const Places before = assign_cameras(view);
+  settle(view, before);
+  const std::string name =
+      std::ranges::find_if(before, [](const auto& place) { return place.second.node == "n00"; })->first;
+  view.nodes[0].unfit = {name};
+  Places after = assign_cameras(view);
+  EXPECT_NE(after.at(name).node, "n00");
+  EXPECT_EQ(after.at(name).reason, "n00 cannot run or record it now");
+  const Places moved = after;
+  after.at(name) = before.at(name);
+  EXPECT_EQ(after, before) << "nothing else moves for it";
+  settle(view, moved);
+  ASSERT_EQ(view.cameras[std::stoul(name.substr(1))].name, name);
+  view.cameras[std::stoul(name.substr(1))].wanted_node = "n00";
+  EXPECT_EQ(assign_cameras(view).at(name).node, moved.at(name).node);
+  view.nodes[0].unfit.clear();
+  EXPECT_EQ(assign_cameras(view).at(name).node, "n00");
+}
+
+TEST(Assign, WhatNoNodeCanRecordStaysWhereItIs) {
+  ClusterView view;
+  view.nodes = {node("a", 2), node("b", 2)};
+  view.cameras = {camera("c", 1), camera("d", 1)};
+  const Places before = assign_cameras(view);
+  settle(view, before);
+  for (ClusterNode& of : view.nodes) of.unfit = {"c"};
+  const std::string& here = before.at("c").node;
+  Places after = assign_cameras(view);
+  EXPECT_EQ(after.at("c").node, here);
+  EXPECT_EQ(after.at("c").reason,
+            "it stays on " + here + ", which cannot run or record it now: no other node can take it");
+  EXPECT_EQ(after.at("d"), before.at("d"));
+  view.current.erase("c");
+  EXPECT_EQ(assign_cameras(view).at("c").reason, "no node can run and record it now");
+}
+
+// One that has to be placed goes where others are recorded, if it can.
+TEST(Assign, ANodeThatCannotRecordOthersComesLast) {
+  ClusterView view;
+  view.nodes = {node("a", 9), node("b", 3)};
+  view.nodes[0].unfit = {"gone"};
+  for (int i = 0; i < 4; ++i) view.cameras.push_back(camera("c" + std::to_string(i), 1));
+  const Places places = assign_cameras(view);
+  EXPECT_EQ(on(places, "b"), 3);
+  EXPECT_EQ(on(places, "a"), 1);
 }
 
 TEST(Assign, GoesWhereItIsWanted) {

@@ -57,6 +57,7 @@ NodeOffer some_offer() {
   offer.capacity = {{"cores", 7.5}, {"decode", 3100}};
   offer.devices = {{"gpus", nlohmann::json::array()}};
   offer.draining = true;
+  offer.unfit = {"c1", "c7"};
   return offer;
 }
 

@@ -27,11 +27,13 @@ using Amounts = std::map<std::string, double>;
 struct OfferNode {
   static constexpr std::string_view type = "offer";
   Amounts capacity;
-  nlohmann::json devices;  // as app/placement writes them
-  bool unusable = false;   // the cluster's rig is, on this node: its cameras are better off elsewhere
+  nlohmann::json devices;            // as app/placement writes them
+  bool unusable = false;             // the cluster's rig is, on this node: its cameras are better off elsewhere
+  std::vector<std::string> unfit{};  // cameras that cannot run here, or cannot be recorded; sorted
   static void fields(auto& m, auto&& f) {
-    f("capacity", m.capacity), f("devices", m.devices), f("unusable", m.unusable);
+    f("capacity", m.capacity), f("devices", m.devices), f("unusable", m.unusable), f("unfit", m.unfit);
   }
+  friend bool operator==(const OfferNode&, const OfferNode&) = default;
 };
 
 // An assignment of a camera, as the names of files have it.
