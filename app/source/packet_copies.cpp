@@ -97,13 +97,27 @@ std::vector<std::uint8_t> config_in(const AVCodecParameters& codec, const AVPack
   return with_headers(std::move(audio), {packet.data, static_cast<std::size_t>(packet.size)}).extradata;
 }
 
+// ISO/IEC 14496-3, 1.6.2.1, as far as it is said in its first bytes. What is not in the table of rates stays as it was.
 void take_config(AudioParameters& audio, const std::vector<std::uint8_t>& config) {
-  const unsigned bits = static_cast<unsigned>(config.at(0)) << 8U | config.at(1);
-  const unsigned rate = bits >> 7U & 15U;
-  const unsigned channels = bits >> 3U & 15U;
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < 4; ++i) bits = bits << 8U | (i < config.size() ? config[i] : 0U);
+  const unsigned type = bits >> 27U;
+  const unsigned channels = bits >> 19U & 15U;
+  const bool is_extended = type == 5 || type == 29;  // SBR, PS: then the rate that is heard follows
+  const unsigned rate = (is_extended ? bits >> 15U : bits >> 23U) & 15U;
   audio.extradata = config;
   if (rate < aac_rates.size()) audio.sample_rate = aac_rates.at(rate);
   if (channels > 0) audio.channels = static_cast<int>(channels == 7 ? 8 : channels);
+}
+
+// What a container says anew in its midst (FLV, the init segments of HLS), with the packet that it is for; empty:
+// nothing.
+std::vector<std::uint8_t> new_config_of(const AVCodecParameters& codec, const AVPacket& packet) {
+  std::size_t size = 0;
+  const std::uint8_t* data = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size);
+  const bool is_one = data != nullptr && size >= 2 && !refused_codec_header(static_cast<std::int64_t>(size));
+  if (codec.codec_id != AV_CODEC_ID_AAC || !is_one) return {};
+  return {data, data + size};
 }
 
 }  // namespace
@@ -140,6 +154,7 @@ void PacketCopies::begin_video(const SourceStream& stream) {
 
 void PacketCopies::begin_audio(const SourceStream& stream) {
   heard_.now.reset();
+  heard_.told.clear();
   if (audio_.empty() || stream.audio == nullptr) return;
   const AudioParameters audio = audio_of(*stream.audio);
   require_header_fits(audio.extradata, "its sound");  // where it is known before, there is no sound
@@ -162,6 +177,7 @@ void PacketCopies::set_audio(const AudioParameters& parameters) {
 // it goes on as it was.
 PacketCopies::Sound PacketCopies::sound_of(const AVCodecParameters& codec, const AVPacket& packet) const {
   Sound sound{codec.codec_id, codec.sample_rate, codec.ch_layout.nb_channels, config_in(codec, packet)};
+  if (!heard_.told.empty() && codec.codec_id == AV_CODEC_ID_AAC) sound.config = heard_.told;
   if (sound.sample_rate > 0) return sound;
   if (!sound.config.empty()) {
     AudioParameters audio;
@@ -180,13 +196,17 @@ PacketCopies::Sound PacketCopies::sound_of(const AVCodecParameters& codec, const
 PacketCopies::Follow PacketCopies::follow_sound(const AVPacket& packet, std::int64_t arrival) {
   const AVCodecParameters& codec = *stream_->audio;
   if (codec.codec_type != AVMEDIA_TYPE_AUDIO || !is_accepted_audio(codec.codec_id)) return Follow::no;
+  if (std::exchange(heard_.told_in, stream_->serial) != stream_->serial) heard_.told.clear();
+  const auto config = new_config_of(codec, packet);
+  if (!config.empty() && (!heard_.told.empty() || config != extradata_of(codec))) heard_.told = config;
   const Sound sound = sound_of(codec, packet);
   if (heard_.now && *heard_.now != sound) {
     // What is no such sound at all looks like another one now and then, too.
     heard_.times_coming = sound == heard_.coming ? heard_.times_coming + 1 : 1;
     heard_.coming = sound;
     const bool lost_header = sound.codec == heard_.now->codec && sound.config.empty() && !heard_.now->config.empty();
-    if (heard_.times_coming < packets_of_new_sound || lost_header) return Follow::no;
+    const bool is_certain = sound.config == heard_.told && !sound.config.empty();
+    if (!is_certain && (heard_.times_coming < packets_of_new_sound || lost_header)) return Follow::no;
     if (heard_.changed_at && arrival - *heard_.changed_at < least_with_sound) return Follow::too_soon;
     heard_.changed_at = arrival;
     AudioParameters parameters = audio_of(codec);

@@ -82,7 +82,7 @@ class PacketCopies {
     AVCodecID codec = AV_CODEC_ID_NONE;
     int sample_rate = 0;
     int channels = 0;
-    std::vector<std::uint8_t> config;  // in the packet's own header
+    std::vector<std::uint8_t> config;  // in the packet's own header, or told in the midst of the stream
     friend bool operator==(const Sound&, const Sound&) = default;
   };
   struct Heard {
@@ -90,6 +90,8 @@ class PacketCopies {
     std::optional<Sound> coming;  // instead of it, perhaps
     int times_coming = 0;
     std::optional<std::int64_t> changed_at;  // by the arrival
+    std::vector<std::uint8_t> told;          // the newest header that its container has had in the midst; empty: none
+    unsigned told_in = 0;                    // SourceStream::serial
   };
   [[nodiscard]] Sound sound_of(const AVCodecParameters& codec, const AVPacket& packet) const;
   void set_audio(const AudioParameters& parameters);

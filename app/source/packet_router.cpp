@@ -11,6 +11,12 @@ namespace campipe {
 
 using Fault = FollowedStream::Fault;
 
+namespace {
+
+constexpr std::int64_t long_without_key_frame = 15'000'000'000;  // ns; the usual longest distance is 10 s
+
+}  // namespace
+
 PacketRouter::PacketRouter(CameraContext& camera, const RigPage& page, const IngestEvents& events, PacketClock& clock)
     : camera_(camera),
       clock_(clock),
@@ -37,6 +43,8 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
 }
 
 void PacketRouter::begin(const SourceStream& stream) {
+  has_key_frame_ = false;
+  first_arrival_.reset();
   followed_.begin(stream);
   copies_.begin(followed_.stream());
   outlet_.begin(followed_.stream());
@@ -65,6 +73,22 @@ void PacketRouter::warn_of(FollowedStream::Fault fault) {
       "{}: {}: no player can show such frames, and copies are without them; look at the camera's settings, or "
       "restart it{}",
       camera_.name(), what, *more);
+}
+
+// Once for each connection.
+void PacketRouter::await_key_frame(const AVPacket& packet, std::int64_t arrival) {
+  if (has_key_frame_ || (packet.flags & AV_PKT_FLAG_KEY) != 0 || followed_.stream().codec == nullptr) {
+    has_key_frame_ = true;
+    return;
+  }
+  const std::int64_t first = first_arrival_.value_or(arrival);
+  first_arrival_ = first;
+  if (arrival - first < long_without_key_frame) return;
+  has_key_frame_ = true;
+  spdlog::warn(
+      "{}: it has sent frames for {} s, and no key frame: nothing of it can be decoded, recorded or shown before one "
+      "comes; let the camera send one every few seconds (its interval of I-frames, without intra refresh)",
+      camera_.name(), long_without_key_frame / 1'000'000'000);
 }
 
 void PacketRouter::follow_stream(const AVPacket& packet) {
@@ -102,6 +126,7 @@ void PacketRouter::video(const AVPacket& packet) {
   const AVPacket& followed = followed_.packet();
   const PacketNote note = clock_.note(followed);
   const PacketTimes times{note.arrival, note.capture_utc, note.capture_clock};
+  await_key_frame(followed, note.arrival);
   if (followed_.shows_picture()) copy(followed, times);
   if (followed_.stream().hides_references && copies_.take_cut() && cut_lines_.pass()) {
     spdlog::warn(

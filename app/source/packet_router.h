@@ -46,6 +46,7 @@ class PacketRouter {
   void follow_stream(const AVPacket& packet);
   void warn_of(FollowedStream::Fault fault);
   void copy(const AVPacket& packet, const PacketTimes& times);
+  void await_key_frame(const AVPacket& packet, std::int64_t arrival);
 
   CameraContext& camera_;
   PacketClock& clock_;
@@ -56,6 +57,8 @@ class PacketRouter {
   LineLimit undecodable_lines_{std::chrono::minutes(10)};
   LineLimit cut_lines_{std::chrono::hours(24)};
   bool decoding_ended_ = false;
+  bool has_key_frame_ = false;  // of this connection, or it was said that there is none
+  std::optional<std::int64_t> first_arrival_;
   LineLimit sound_lines_{std::chrono::minutes(10)};
 };
 

@@ -116,6 +116,8 @@ bool can_hold(Container container, const AudioParameters& audio) {
   if (format == nullptr || codec == nullptr || audio.sample_rate <= 0) return false;
   // MP4's header for these is made of their first packets, and ours is written before.
   if (mp4 && (codec->id == AV_CODEC_ID_AC3 || codec->id == AV_CODEC_ID_EAC3)) return false;
+  // Its bits come in the other order than Windows has them, and no container takes them so.
+  if (codec->id == AV_CODEC_ID_ADPCM_G726LE) return false;
   // What has no name of its own in Matroska goes in as Windows would name it (G.711), and players take it.
   return avformat_query_codec(format, codec->id, mp4 ? FF_COMPLIANCE_NORMAL : FF_COMPLIANCE_UNOFFICIAL) == 1;
 }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/libav_options.h"
 #include "core/media_limits.h"
 #include "core/printable.h"
+#include "stages/sources/many_units.h"
 
 namespace campipe {
 namespace {
@@ -96,7 +98,31 @@ void limit_pieces(AVFormatContext& hls) {
   hls.format_whitelist = duplicate(comma_separated(formats));
 }
 
+namespace {
+
+// What the analysis of this thread reads, as libavformat gets it: its contexts have no room for more than their
+// protocol.
+struct CountedReading {
+  int (*read)(void* opaque, std::uint8_t* to, int size) = nullptr;
+  UnitsInBytes units{};
+};
+thread_local CountedReading* counted_reading = nullptr;
+
+int read_counted(void* opaque, std::uint8_t* to, int size) {
+  const int count = counted_reading->read(opaque, to, size);
+  if (count > 0) counted_reading->units.take({to, static_cast<std::size_t>(count)});
+  return counted_reading->units.are_too_many() ? AVERROR_INVALIDDATA : count;
+}
+
+}  // namespace
+
 int find_stream_info(AVFormatContext& input) {
+  AVIOContext* const io = input.pb;
+  CountedReading counted;
+  if (io != nullptr && io->read_packet != nullptr) {
+    counted.read = std::exchange(io->read_packet, read_counted);
+    counted_reading = &counted;
+  }
   std::vector<AVDictionary*> options;  // of each stream
   for (unsigned i = 0; i < input.nb_streams; ++i) {
     LibavOptions one;
@@ -105,7 +131,9 @@ int find_stream_info(AVFormatContext& input) {
   }
   const int code = avformat_find_stream_info(&input, options.data());
   for (AVDictionary* one : options) const LibavOptions owned(one);
-  return code;
+  counted_reading = nullptr;
+  if (io != nullptr && io == input.pb && io->read_packet == read_counted) io->read_packet = counted.read;
+  return counted.units.are_too_many() ? AVERROR_INVALIDDATA : code;
 }
 
 void require_accepted_video(const AVCodecParameters& stream, const std::string& name) {

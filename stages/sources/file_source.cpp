@@ -22,8 +22,10 @@ extern "C" {
 #include "core/log.h"
 #include "stages/sources/accepted_media.h"
 #include "stages/sources/flv_video.h"
+#include "stages/sources/many_units.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/numbered_pictures.h"
+#include "stages/sources/repeated_times.h"
 #include "stages/sources/source_address.h"
 #include "stages/sources/source_config.h"
 #include "stages/sources/source_errors.h"
@@ -75,6 +77,7 @@ class FileSource final : public Source {
       const int code = av_read_frame(input_.get(), &packet);
       if (code == AVERROR_EOF) {
         warn_if_cut_off();
+        warn_if_late();
         return ReadResult::end;
       }
       if (code == AVERROR_EXIT) return ReadResult::interrupted;
@@ -82,6 +85,8 @@ class FileSource final : public Source {
       av_check(code, "cannot read " + name_);
       follow_program(*input_, streams_, packet);
       if (packet.stream_index == streams_.video) {
+        if (has_too_many_units(*stream().codec, packet)) throw Error(name_ + " " + too_many_units_text());
+        times_.show(packet);
         if (first_time_ == AV_NOPTS_VALUE) first_time_ = packet.dts;
         tell_decode_time(packet);
         note_end(packet);
@@ -90,6 +95,7 @@ class FileSource final : public Source {
         return ReadResult::packet;
       }
       if (packet.stream_index == streams_.audio) return ReadResult::audio;
+      if (packet.stream_index == streams_.before) ++late_;
       av_packet_unref(&packet);
     }
   }
@@ -150,6 +156,13 @@ class FileSource final : public Source {
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
   }
 
+  // libavformat finds the end of a stream's last frames at the end of the file: they belong before what was read since.
+  void warn_if_late() {
+    if (late_ == 0) return;
+    spdlog::warn("{}: where its video moved to another stream, {} frames of the one before are lost", name_,
+                 std::exchange(late_, 0));
+  }
+
   // Raw streams have no times: those that libavformat counts are right only from the beginning.
   void begin_again() {
     av_packet_unref(found_.get());
@@ -191,6 +204,7 @@ class FileSource final : public Source {
   void open() {
     changes_header_ = false;
     packets_ = 0;
+    times_ = {};
     first_time_ = AV_NOPTS_VALUE;
     input_.reset();
     if (const auto other = not_a_file(path_)) throw SourceError(SourceError::Kind::not_found, name_ + " " + *other);
@@ -245,6 +259,7 @@ class FileSource final : public Source {
 
   void go_to(std::int64_t timestamp) {
     packets_ = 0;
+    times_ = {};
     if (av_seek_frame(input_.get(), streams_.video, timestamp, AVSEEK_FLAG_BACKWARD) >= 0) return;
     // Raw streams have no timestamps to seek by; their beginning can be found by its byte.
     if (av_seek_frame(input_.get(), streams_.video, 0, AVSEEK_FLAG_BYTE) >= 0) return;
@@ -258,10 +273,12 @@ class FileSource final : public Source {
   AvInput input_;
   AvPacket found_ = make_av_packet();  // by seek()
   MediaStreams streams_;
+  RepeatedTimes times_;
   int packets_ = 0;  // of its video, since it was opened or since the last seek; those of tell_decode_time()
   std::int64_t first_shown_ = AV_NOPTS_VALUE;  // the first of these
   std::int64_t first_time_ = AV_NOPTS_VALUE;   // when the first packet of all is decoded
   std::int64_t end_ = 0;                       // of its video so far, from its start
+  int late_ = 0;                               // packets of the stream that had its video before
   bool cut_off_ = false;                       // and that was logged
   bool changes_header_ = false;                // in its midst: at its beginning it has another one
 };

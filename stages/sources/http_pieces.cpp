@@ -87,18 +87,30 @@ void HttpPieces::restart() {
   times_ = {};
   pieces_limited_ = false;
   begun_ = false;
-  header_.reset();
-  header_is_new_ = false;
+  parts_.reset();
+  video_header_ = {};
+  audio_header_ = {};
+}
+
+void HttpPieces::Header::take(std::optional<TrackHeader> header) {
+  if (!header) return;
+  is_new = is_new || (newest && newest != header);
+  if (!newest) first_ticks = header->ticks;
+  newest = std::move(header);
 }
 
 void HttpPieces::tell_new_header(AVPacket& packet, const AVCodecParameters& codec) {
-  if (!std::exchange(header_is_new_, false)) return;
-  if (header_->codec != codec.codec_id) {
-    throw SourceError(SourceError::Kind::lost, shown_ + " goes on with " + avcodec_get_name(header_->codec) +
+  Header& header = codec.codec_type == AVMEDIA_TYPE_AUDIO ? audio_header_ : video_header_;
+  const int ticks = header.newest ? header.newest->ticks : 0;
+  if (ticks > 0 && header.first_ticks > 0 && ticks != header.first_ticks)
+    av_packet_rescale_ts(&packet, {1, ticks}, {1, header.first_ticks});
+  if (!std::exchange(header.is_new, false)) return;
+  if (header.newest->codec != codec.codec_id) {
+    throw SourceError(SourceError::Kind::lost, shown_ + " goes on with " + avcodec_get_name(header.newest->codec) +
                                                    " instead of " + avcodec_get_name(codec.codec_id) +
                                                    ", and is opened anew");
   }
-  const std::vector<std::uint8_t>& extradata = header_->extradata;
+  const std::vector<std::uint8_t>& extradata = header.newest->extradata;
   if (extradata.empty()) return;
   std::uint8_t* data = av_packet_new_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, extradata.size());
   if (data == nullptr) throw std::bad_alloc();
@@ -119,7 +131,14 @@ int HttpPieces::open(AVFormatContext& context, AVIOContext** io, const std::stri
     if (!elsewhere_.empty()) return AVERROR(EACCES);
     std::string location;
     const int code = open_in_any_way(context, io, prefix, url, flags, given, open_nested, location);
-    if (location.empty() || redirects == most_redirects) return code >= 0 ? admit(*io, url, in_hls) : code;
+    if (location.empty() || redirects == most_redirects) {
+      const int admitted = code >= 0 ? admit(*io, url, in_hls) : code;
+      if (parts_ && admitted >= 0 && *io == parts_->io()) {
+        context.flags |= AVFMT_FLAG_CUSTOM_IO;
+        context.iformat = av_find_input_format("mpjpeg");  // whose parts' types show nothing any more
+      }
+      return admitted;
+    }
     url = redirected(url, location);
   }
 }
@@ -193,13 +212,12 @@ bool HttpPieces::has_new_answer(const std::string& url) {
 int HttpPieces::admit(AVIOContext*& io, const std::string& url, bool is_piece) {
   try {
     const int code = playlists_.admit(*io, url, is_piece);
-    if (code >= 0 && !std::exchange(begun_, true) && what_ == For::streams) look_at_beginning(*io);
+    if (code >= 0 && !std::exchange(begun_, true) && what_ == For::streams) look_at_beginning(io);
     if (code < 0) avio_closep(&io);
     if (code >= 0) follow_playlist(url);
-    if (auto header = playlists_.take_header()) {
-      header_is_new_ = header_is_new_ || (header_ && header_ != header);
-      header_ = std::move(header);
-    }
+    InitHeaders headers = playlists_.take_headers();
+    video_header_.take(std::move(headers.video));
+    audio_header_.take(std::move(headers.audio));
     return code;
   } catch (...) {
     avio_closep(&io);
@@ -215,11 +233,15 @@ void HttpPieces::follow_playlist(const std::string& url) {
                     shown_ + " has begun its playlist anew (EXT-X-MEDIA-SEQUENCE went back), and is opened anew");
 }
 
-void HttpPieces::look_at_beginning(AVIOContext& io) {
-  type_ = content_type(io);
-  if (is_multipart(type_)) return begin_with_boundary(io);
-  if (is_single_picture(io, type_)) throw SinglePicture();
-  const std::string problem = unknown_flv_video(io);
+void HttpPieces::look_at_beginning(AVIOContext*& io) {
+  type_ = content_type(*io);
+  if (is_multipart(type_)) {
+    begin_with_boundary(*io);
+    io = parts_.emplace(io).io();
+    return;
+  }
+  if (is_single_picture(*io, type_)) throw SinglePicture();
+  const std::string problem = unknown_flv_video(*io);
   if (!problem.empty()) throw SourceError(SourceError::Kind::unsupported, shown_ + " " + problem);
 }
 

@@ -19,6 +19,7 @@
 #include "stages/sources/hls_times.h"
 #include "stages/sources/init_segment.h"
 #include "stages/sources/login_challenge.h"
+#include "stages/sources/multipart.h"
 #include "stages/sources/playlist_guard.h"
 #include "stages/sources/source.h"
 
@@ -37,11 +38,13 @@ class HttpPieces {
   // Another connection.
   void restart();
   // As AVFormatContext::io_open, by `open_nested`, which is libavformat's own. Throws SourceError: what is there is not
-  // taken; and SinglePicture, of the source itself, for streams.
+  // taken; and SinglePicture, of the source itself, for streams. What a multipart stream is read from belongs to this,
+  // until restart(): `context` is told.
   int open(AVFormatContext& context, AVIOContext** io, const std::string& url, int flags, const AVDictionary* given,
            OpenIo open_nested);
-  // The next packet of the video, which is of `codec`. Pieces of HLS may have another header (init segment) than those
-  // before, which libavformat leaves out: the packet gets it. Throws SourceError where it is of another codec.
+  // The next packet of the video, or of the sound, which is of `codec`. Pieces of HLS may have another header (init
+  // segment) than those before, which libavformat leaves out: the packet gets it, and its times are put in the unit of
+  // the first one. Throws SourceError where it is of another codec.
   void tell_new_header(AVPacket& packet, const AVCodecParameters& codec);
   // When the frame of the next packet of the video was made; nothing: nobody says.
   std::optional<std::chrono::microseconds> time_of(const AVPacket& packet, AVRational time_base) {
@@ -62,7 +65,7 @@ class HttpPieces {
   bool has_new_answer(const std::string& url);
   int admit(AVIOContext*& io, const std::string& url, bool is_piece);
   void follow_playlist(const std::string& url);
-  void look_at_beginning(AVIOContext& io);
+  void look_at_beginning(AVIOContext*& io);
 
   const SourceConfig& config_;
   const std::string& shown_;
@@ -73,13 +76,20 @@ class HttpPieces {
   bool pieces_limited_ = false;  // of this connection
   bool begun_ = false;           // the source itself is open
   bool without_range_ = false;   // its server refuses one
-  std::optional<VideoHeader> header_;
-  bool header_is_new_ = false;
+  struct Header {
+    std::optional<TrackHeader> newest{};
+    bool is_new = false;  // the next packet is to get it
+    int first_ticks = 0;  // of the first one
+    void take(std::optional<TrackHeader> header);
+  };
+  Header video_header_;
+  Header audio_header_;
   std::string elsewhere_;
   std::vector<LoginChallenge> challenges_;
   std::optional<LoginChallenge> answered_here_;
   unsigned answers_ = 0;  // to that
   std::string type_;
+  std::optional<MultipartInput> parts_;
 };
 
 }  // namespace campipe

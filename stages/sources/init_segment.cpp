@@ -44,7 +44,7 @@ std::size_t init_segment_size(Bytes head, std::size_t& seen) {
   }
 }
 
-std::optional<VideoHeader> video_header_in(Bytes init_segment) {
+InitHeaders headers_in(Bytes init_segment) {
   constexpr int buffer_size = 4096;
   Bytes rest = init_segment;
   const AvioOwner io = open_avio(buffer_size, &rest, c_callback<read_segment, AVERROR_EXTERNAL>, nullptr);
@@ -52,14 +52,19 @@ std::optional<VideoHeader> video_header_in(Bytes init_segment) {
   if (context == nullptr) throw std::bad_alloc();
   context->pb = io.get();
   limit_media(*context, formats_of_streams(), "");
-  if (avformat_open_input(&context, nullptr, av_find_input_format("mov"), nullptr) < 0) return std::nullopt;
+  if (avformat_open_input(&context, nullptr, av_find_input_format("mov"), nullptr) < 0) return {};
   const AvInput input(context);
+  InitHeaders headers;
   for (unsigned i = 0; i < input->nb_streams; ++i) {
     const AVCodecParameters& codec = *input->streams[i]->codecpar;
-    if (codec.codec_type != AVMEDIA_TYPE_VIDEO) continue;
-    return VideoHeader{codec.codec_id, {codec.extradata, codec.extradata + std::max(codec.extradata_size, 0)}};
+    const bool is_video = codec.codec_type == AVMEDIA_TYPE_VIDEO;
+    std::optional<TrackHeader>& header = is_video ? headers.video : headers.audio;
+    if ((!is_video && codec.codec_type != AVMEDIA_TYPE_AUDIO) || header) continue;
+    header = {codec.codec_id,
+              {codec.extradata, codec.extradata + std::max(codec.extradata_size, 0)},
+              input->streams[i]->time_base.den};
   }
-  return std::nullopt;
+  return headers;
 }
 
 }  // namespace campipe

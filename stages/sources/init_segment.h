@@ -19,13 +19,18 @@ inline constexpr std::size_t longest_init_segment = std::size_t{1} << 20U;  // b
 // looked at; 0 at first, and with more of the same file as it was left, so that none is looked at twice.
 std::size_t init_segment_size(std::span<const std::uint8_t> head, std::size_t& seen);
 
-struct VideoHeader {
+struct TrackHeader {
   AVCodecID codec = AV_CODEC_ID_NONE;
   std::vector<std::uint8_t> extradata;
-  friend bool operator==(const VideoHeader&, const VideoHeader&) = default;
+  int ticks = 0;  // a second, of its times
+  friend bool operator==(const TrackHeader&, const TrackHeader&) = default;
 };
 
-// Of its first track of video; nothing: it has none.
-std::optional<VideoHeader> video_header_in(std::span<const std::uint8_t> init_segment);
+// Of its first track of each kind; nothing: it has none.
+struct InitHeaders {
+  std::optional<TrackHeader> video;
+  std::optional<TrackHeader> audio;
+};
+InitHeaders headers_in(std::span<const std::uint8_t> init_segment);
 
 }  // namespace campipe

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@ extern "C" {
 #include "core/media_limits.h"
 #include "core/orientation.h"
 #include "stages/sources/accepted_media.h"
+#include "stages/sources/repeated_times.h"
 #include "stages/sources/source_config.h"
 
 namespace campipe {
@@ -22,6 +24,7 @@ namespace {
 
 constexpr double fastest_rate = 1000;        // frames a second; what is beyond is the unit of its times
 constexpr double slowest_rate = 1.0 / 3610;  // an hour; less is no rate that anybody could count on
+constexpr int fastest_sound = 768'000;       // samples a second
 constexpr int alone = 10;                    // packets of a stream, before another one's
 
 double rate_of(const AVStream& stream) {
@@ -68,15 +71,37 @@ int choose_video(AVFormatContext& input, const SourceConfig& config, const std::
               std::to_string(videos.size()) + ", counted from 0");
 }
 
+// An AudioSpecificConfig that FFmpeg refuses makes a file that players refuse as a whole.
+bool has_readable_header(const AVCodecParameters& codec) {
+  const AVCodec* decoder = codec.codec_id == AV_CODEC_ID_AAC ? avcodec_find_decoder(codec.codec_id) : nullptr;
+  if (decoder == nullptr || codec.extradata_size == 0) return true;
+  const AvCodecContext context(avcodec_alloc_context3(decoder));
+  if (!context) throw std::bad_alloc();
+  return avcodec_parameters_to_context(context.get(), &codec) >= 0 &&
+         avcodec_open2(context.get(), decoder, nullptr) >= 0 && context->sample_rate > 0 &&
+         context->sample_rate <= fastest_sound && context->ch_layout.nb_channels > 0;
+}
+
 int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, const std::string& name,
                  std::string& remark) {
   if (config.audio == Audio::off) return -1;
   const int best = av_find_best_stream(&input, AVMEDIA_TYPE_AUDIO, -1, video, nullptr, 0);
   if (best < 0) return -1;
   const AVCodecParameters& codec = *input.streams[best]->codecpar;
-  if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) return -1;
+  if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) {
+    const bool is_known = codec.codec_id != AV_CODEC_ID_NONE;
+    remark = "'" + name + "' has sound " +
+             (is_known ? std::string("(") + avcodec_get_name(codec.codec_id) + ") and does not say of which sample rate"
+                       : "of a codec that FFmpeg does not know") +
+             "; it goes on without sound";
+    return -1;
+  }
   if (const auto problem = refused_codec_header(codec.extradata_size)) {
     remark = "the sound of '" + name + "' " + *problem + "; it goes on without sound";
+    return -1;
+  }
+  if (!has_readable_header(codec)) {
+    remark = "the sound of '" + name + "' has a header that FFmpeg cannot read; it goes on without sound";
     return -1;
   }
   if (is_accepted_audio(codec.codec_id)) return best;
@@ -90,10 +115,11 @@ int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, 
 bool hides_references(const AVStream& stream) {
   bool broken = false;        // by a hidden frame, up to the next key frame that is shown
   bool shown_behind = false;  // a frame behind the key frame
+  RepeatedTimes times;
   for (int i = 0; i < avformat_index_get_entries_count(&stream); ++i) {
     const AVIndexEntry& entry = *avformat_index_get_entry(const_cast<AVStream*>(&stream), i);
     const bool key = (entry.flags & AVINDEX_KEYFRAME) != 0;
-    const bool hidden = (entry.flags & AVINDEX_DISCARD_FRAME) != 0;
+    const bool hidden = !times.is_repeated(entry.timestamp) && (entry.flags & AVINDEX_DISCARD_FRAME) != 0;
     if (key) {
       broken = hidden;
       shown_behind = false;
@@ -164,6 +190,7 @@ void choose_video(const AVFormatContext& input, MediaStreams& streams, int index
   AVStream& stream = *input.streams[index];
   SourceStream& description = streams.description;
   stream.discard = AVDISCARD_DEFAULT;
+  streams.before = streams.video;
   streams.video = index;
   streams.others = 0;
   description.codec = stream.codecpar;

@@ -16,6 +16,7 @@ struct MediaStreams {
   int place = 0;       // of the video among those of that programme
   int known = 0;       // streams, when they were chosen
   int others = 0;      // packets of other video in a row
+  int before = -1;     // the stream that had the video last; -1: it has not moved
 };
 
 // Those that `config` asks for; all others are discarded. `name`: of the source, for people. The description refers to

@@ -80,7 +80,7 @@ int PlaylistGuard::read_init_segment(AVIOContext& io, std::string& text) {
     const std::size_t size = init_segment_size(bytes(text.size()), seen);
     if (size == 0) return 0;
     if (size <= text.size()) {
-      header_ = video_header_in(bytes(size));
+      headers_ = headers_in(bytes(size));
       return 0;
     }
     const std::size_t before = text.size();

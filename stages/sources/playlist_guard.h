@@ -28,14 +28,14 @@ class PlaylistGuard {
   // The playlist that was admitted last; nothing: it was none.
   [[nodiscard]] std::optional<std::string> take_playlist() { return std::exchange(playlist_, std::nullopt); }
   // What a piece began with, where that is the init segment of MP4; libavformat reads it, too.
-  [[nodiscard]] std::optional<VideoHeader> take_header() { return std::exchange(header_, std::nullopt); }
+  [[nodiscard]] InitHeaders take_headers() { return std::exchange(headers_, {}); }
 
  private:
   int read_init_segment(AVIOContext& io, std::string& text);
   void check(std::string_view text, std::size_t url_size);
 
   std::string shown_;
-  std::optional<VideoHeader> header_;
+  InitHeaders headers_;
   std::optional<std::string> playlist_;
   bool first_ = true;
   std::size_t named_ = 0;         // streams, by the first playlist

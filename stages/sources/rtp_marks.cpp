@@ -98,11 +98,19 @@ void RtpMarks::on_bytes(int fd, std::size_t asked, std::span<std::uint8_t> data)
     first_reports_.clear();
   }
   connection_ = fd;
+  if (interleaved_.begins_packet()) body_.clear();
+  const bool is_body = interleaved_.reads_body();
   const auto packet = interleaved_.add(asked, data);
+  if (is_body && keeps_packets_) body_.insert(body_.end(), data.begin(), data.end());
+  if (packet) count_units(body_);
   between_packets_ = packet.has_value();
   if (packet) see({fd, packet->channel}, packet->head, false);
   if (!interleaved_.begins_packet() || data.size() != InterleavedPackets::head_size) return;
   if (const auto source = next_reporter(fd)) send_report_home(data.front(), *source);
+}
+
+void RtpMarks::count_units(std::span<const std::uint8_t> packet) {
+  if (keeps_packets_) units_.take(packet);
 }
 
 RtpMarks::Flows::const_iterator RtpMarks::flow_of(std::uint32_t source, int fd) const {
@@ -139,6 +147,7 @@ bool RtpMarks::is_report_of_another(int fd, std::span<const std::uint8_t> packet
 
 void RtpMarks::on_datagram(int fd, std::span<std::uint8_t> data) {
   between_packets_ = true;
+  count_units(data);
   if (is_report_of_another(fd, data)) data[1] = receivers_report;
   if (data.size() >= header_size) see({fd, -1}, data.first<header_size>(), true);
 }

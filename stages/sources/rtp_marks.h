@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "stages/sources/many_units.h"
 #include "stages/sources/receive_limit.h"
 
 namespace campipe {
@@ -42,6 +43,7 @@ class InterleavedPackets {
   };
   // It asked for `asked` bytes, and `data` came. A packet that is complete with it; one of less than 12 bytes is none.
   std::optional<Packet> add(std::size_t asked, std::span<const std::uint8_t> data);
+  [[nodiscard]] bool reads_body() const { return at_ == At::body; }
   // The next byte is the first one of a packet.
   [[nodiscard]] bool begins_packet() const { return at_ == At::body && read_ == 0; }
   // The connection is another one.
@@ -70,6 +72,9 @@ class RtpMarks final : public ReceiveObserver {
 
   // Nothing of the next packet has been received.
   [[nodiscard]] bool is_between_packets() const { return between_packets_; }
+
+  // While libavformat analyzes the stream: a frame has more units than any camera sends.
+  [[nodiscard]] bool has_too_many_units() const { return units_.are_too_many(); }
 
   // Before libavformat is asked for a packet.
   void forget_newest() { newest_.reset(); }
@@ -111,7 +116,11 @@ class RtpMarks final : public ReceiveObserver {
   static void keep(Flow& flow, const RtpMark& mark);
   static bool is_next(Flow& flow, std::uint16_t sequence);
 
+  void count_units(std::span<const std::uint8_t> packet);
+
   InterleavedPackets interleaved_;
+  std::vector<std::uint8_t> body_;  // of the packet that is being received
+  UnitsInRtp units_;
   int connection_ = -1;
   Flows flows_;
   std::map<int, std::uint32_t> first_reports_;  // on each channel, or behind all of them socket: of which source

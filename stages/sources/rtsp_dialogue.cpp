@@ -104,7 +104,9 @@ ssize_t RtspDialogue::send(int fd, const void* data, std::size_t size, int flags
 }
 
 ssize_t RtspDialogue::receive(int fd, void* data, std::size_t size, int flags, Receive next) {
-  const bool over = deaf_ || (playing_ && !answered_here_ && passing_ == 0 && instead_.empty());
+  // Where it has asked for a login, its answers to what is asked meanwhile may be challenges.
+  const bool awaits_login = answered_here_ || (!challenges_.empty() && !request_.method.empty() && !answer_);
+  const bool over = deaf_ || (playing_ && !awaits_login && passing_ == 0 && instead_.empty());
   if (fd != fd_ || over || size == 0) return next(fd, data, size, flags);
   if (!instead_.empty()) return serve(fd, data, size, next);
   if (passing_ > 0) return pass(fd, data, size, flags, next);
@@ -228,9 +230,10 @@ std::string RtspDialogue::heard(const std::string& answer) {
   answer_ = RtspAnswer{status->code, status->reason, rtsp_header(answer, "Transport")};
   const bool is_unknown = status->code == 405 || status->code == 501;
   if (request_.method == "OPTIONS" && is_unknown) return without_refusal(answer);
+  const bool was_accepted = std::exchange(accepted_, status->code < 300);
   if (status->code >= 300) {
     failure_ = Refusal{request_.method, status->code, status->reason};
-    return status->code == 401 ? heard_challenge(answer) : heard_refusal(answer);
+    return status->code == 401 ? heard_challenge(answer, playing_ && was_accepted) : heard_refusal(answer);
   }
   is_description_ = request_.method == "DESCRIBE" && passing_ > 0 && passing_ <= longest_description;
   playing_ = playing_ || request_.method == "PLAY";
@@ -250,15 +253,18 @@ std::string RtspDialogue::heard_success(const std::string& answer) const {
   return changed;
 }
 
-std::string RtspDialogue::heard_challenge(const std::string& answer) {
+// `is_stale`: the answers to the challenge before were right, whether the camera says so or not. The client then asks
+// again at once.
+std::string RtspDialogue::heard_challenge(const std::string& answer, bool is_stale) {
   challenges_.clear();
   for (const std::string& value : rtsp_headers(answer, "WWW-Authenticate")) {
     for (LoginChallenge& challenge : read_challenges(value)) challenges_.push_back(std::move(challenge));
   }
   const LoginChallenge* best = best_challenge(challenges_);
   answered_here_.reset();
-  if (best == nullptr || (challenges_.size() == 1 && is_known_to_ffmpeg(*best))) return answer;
+  if (best == nullptr || (challenges_.size() == 1 && is_known_to_ffmpeg(*best) && !is_stale)) return answer;
   LoginChallenge told = *best;
+  if (is_stale && told.scheme == "digest") told.fields["stale"] = "true";
   if (!is_known_to_ffmpeg(*best)) {
     answered_here_ = *best;
     answers_ = 0;

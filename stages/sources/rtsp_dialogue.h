@@ -12,7 +12,8 @@
 // It stands where the bytes pass: the program's own send() and recv() (rtsp_dialogue.cpp, receive_limit.cpp), as far as
 // a thread works for such a source. An answer is looked at while it is still in the system's buffer (MSG_PEEK), so that
 // the client's poll() keeps working, and whatever is not changed passes as it comes. Behind the answer to PLAY nothing
-// is looked at any more, but where the answers to logins go on being made here.
+// is looked at any more, but where the camera asks for logins: then the answers to what the client asks, and all that
+// comes where the answers to logins go on being made here.
 //
 // Used by the source's thread alone.
 #pragma once
@@ -125,7 +126,7 @@ class RtspDialogue {
   ssize_t serve(int fd, void* data, std::size_t size, Receive next);
   void count_passed(const char* data, std::size_t size);
   std::string heard(const std::string& answer);
-  std::string heard_challenge(const std::string& answer);
+  std::string heard_challenge(const std::string& answer, bool is_stale);
   std::string heard_refusal(const std::string& answer);
   [[nodiscard]] std::string heard_success(const std::string& answer) const;
   [[nodiscard]] bool can_be_left_out(const RtspTrack& track, const Refusal& refusal) const;
@@ -142,6 +143,7 @@ class RtspDialogue {
   std::optional<LoginChallenge> answered_here_;
   unsigned answers_ = 0;  // to that
   bool playing_ = false;
+  bool accepted_ = false;             // the request before the newest one
   std::optional<RtspAnswer> answer_;  // to `request_`
 
   // What is received: at the beginning of an answer or of a packet, where `passing_` is 0 and `instead_` is empty.

@@ -29,6 +29,8 @@ class RtspUnits {
   ReceiveObserver& observer() { return marks_; }
   // RtpMarks::payload_types()
   [[nodiscard]] std::string payload_types() const { return marks_.payload_types(); }
+  // RtpMarks::has_too_many_units()
+  [[nodiscard]] bool has_too_many_units() const { return marks_.has_too_many_units(); }
   // A read that fails now loses nothing of a packet.
   [[nodiscard]] bool is_between_packets() const { return marks_.is_between_packets(); }
 

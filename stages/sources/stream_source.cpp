@@ -15,10 +15,12 @@
 #include "stages/sources/http_pieces.h"
 #include "stages/sources/jpeg_size.h"
 #include "stages/sources/live_options.h"
+#include "stages/sources/many_units.h"
 #include "stages/sources/media_streams.h"
 #include "stages/sources/read_watch.h"
 #include "stages/sources/receive_limit.h"
 #include "stages/sources/refused_tracks.h"
+#include "stages/sources/repeated_times.h"
 #include "stages/sources/rtsp_dialogue.h"
 #include "stages/sources/rtsp_units.h"
 #include "stages/sources/source_address.h"
@@ -254,13 +256,15 @@ class StreamSource final : public Source {
   bool strayed() {
     const bool checked = opening_ != nullptr && opening_->url != nullptr && is_rtsp();
     if (checked && !config_.allow_redirects && !same_origin(opening_->url, url())) elsewhere_ = opening_->url;
-    return failure_ != nullptr || !elsewhere_.empty() || !pieces_.elsewhere().empty() || sends_too_much();
+    return failure_ != nullptr || !elsewhere_.empty() || !pieces_.elsewhere().empty() || sends_too_much() ||
+           has_too_many_units();
   }
   void throw_if_strayed() {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     for (const std::string& url : {elsewhere_, pieces_.elsewhere()}) {
       if (!url.empty()) throw redirect_error(shown_, url);
     }
+    if (has_too_many_units()) throw SourceError(Kind::unsupported, shown_ + " " + too_many_units_text());
     if (sends_too_much()) {
       throw SourceError(Kind::unsupported, shown_ + " sends more than is taken before there is a frame: " +
                                                std::to_string(most_received() >> 20) + " MiB" +
@@ -279,6 +283,7 @@ class StreamSource final : public Source {
     received_.allow(most_received(), at_once);
     position_ = received_so_far();
   }
+  [[nodiscard]] bool has_too_many_units() const { return units_ && units_->has_too_many_units(); }
   [[nodiscard]] bool sends_too_much() const {
     return received_.exceeded() || received_so_far() - position_ > static_cast<std::int64_t>(most_received());
   }
@@ -344,8 +349,17 @@ class StreamSource final : public Source {
     }
   }
 
+  int read_transport_stream(AVPacket& packet) {
+    const int code = ts_units_->read(packet);
+    if (!ts_units_->is_of_another_codec()) return code;
+    av_packet_unref(&packet);
+    throw SourceError(Kind::lost, shown_ +
+                                      " says in its programme map that its video is of another codec now, and is "
+                                      "opened anew");
+  }
+
   int read_next(AVPacket& packet) {
-    if (ts_units_) return ts_units_->read(packet);
+    if (ts_units_) return read_transport_stream(packet);
     return units_ ? units_->read(packet) : av_read_frame(input_.get(), &packet);
   }
 
@@ -380,6 +394,7 @@ class StreamSource final : public Source {
       follow_program(*input_, streams_, packet);
       if (packet.stream_index == streams_.video) return finish_video(packet);
       const bool wanted = packet.stream_index == streams_.audio;
+      if (wanted) pieces_.tell_new_header(packet, *input_->streams[streams_.audio]->codecpar);
       // Other streams' packets may come without an end.
       const bool over = watch_.ask();
       if (wanted && !over) return packet.stream_index;
@@ -390,6 +405,12 @@ class StreamSource final : public Source {
 
   int finish_video(AVPacket& packet) {
     AVCodecParameters& codec = *input_->streams[streams_.video]->codecpar;
+    if (campipe::has_too_many_units(codec, packet)) {
+      av_packet_unref(&packet);
+      throw SourceError(Kind::unsupported, shown_ + " " + too_many_units_text());
+    }
+    pieces_.tell_new_header(packet, codec);
+    times_.show(packet);
     if (comes_by_rtp() && codec.codec_id == AV_CODEC_ID_MJPEG && !complete_jpeg_size(packet, codec))
       throw no_size_error(shown_);
     if (by_arrival_) {
@@ -400,7 +421,6 @@ class StreamSource final : public Source {
     }
     clock_.mend(packet, streams_.description.time_base);
     if (const auto utc = pieces_.time_of(packet, streams_.description.time_base)) set_wall_clock(packet, utc->count());
-    pieces_.tell_new_header(packet, *streams_.description.codec);
     return packet.stream_index;
   }
 
@@ -424,6 +444,7 @@ class StreamSource final : public Source {
   std::string elsewhere_;                     // the URL that RTSP leads to, and may not; empty: none
   AvInput input_;
   MediaStreams streams_;
+  RepeatedTimes times_;
   std::optional<RtspUnits> units_;   // of RTSP alone
   std::optional<TsUnits> ts_units_;  // of a transport stream alone
   AvPacket first_ = make_av_packet();

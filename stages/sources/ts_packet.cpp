@@ -46,7 +46,7 @@ std::optional<TsHead> read_ts_head(TsPacket packet) {
   return head;
 }
 
-std::optional<bool> map_lists(TsPacket packet, const TsHead& head, unsigned pid) {
+std::optional<int> type_in_map(TsPacket packet, const TsHead& head, unsigned pid) {
   constexpr std::uint8_t map_table = 2;
   constexpr std::size_t fixed = 12;  // before descriptors and streams
   constexpr std::size_t checksum = 4;
@@ -62,9 +62,9 @@ std::optional<bool> map_lists(TsPacket packet, const TsHead& head, unsigned pid)
   if (end > section.size() || end < fixed + checksum || !applies_now) return std::nullopt;
   constexpr std::size_t entry = 5;
   for (std::size_t at = fixed + twelve_bits(10); at + entry + checksum <= end; at += entry + twelve_bits(at + 3)) {
-    if (((section[at + 1] & 0x1fU) << 8U | section[at + 2]) == pid) return true;
+    if (((section[at + 1] & 0x1fU) << 8U | section[at + 2]) == pid) return section[at];
   }
-  return false;
+  return not_listed;
 }
 
 std::array<std::uint8_t, ts_packet_size> end_of_pes(unsigned pid, unsigned counter) {

@@ -25,8 +25,10 @@ struct TsHead {
 // Nothing: it is not a whole packet.
 std::optional<TsHead> read_ts_head(TsPacket packet);
 
-// Whether a packet that begins a programme map (2.4.4.8) lists a stream. Nothing: it is none, or not whole in it.
-std::optional<bool> map_lists(TsPacket packet, const TsHead& head, unsigned pid);
+// As what a packet that begins a programme map (2.4.4.8) lists a stream: its stream_type; not_listed: it does not.
+// Nothing: it is no such packet, or the map is not whole in it.
+inline constexpr int not_listed = -1;
+std::optional<int> type_in_map(TsPacket packet, const TsHead& head, unsigned pid);
 
 // Behind a packet with that counter: a PES packet of nothing but its own head, by which a reader that waits for the
 // next one has the whole of the one before. The counters of what follows are right as they are.

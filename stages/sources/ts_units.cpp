@@ -75,6 +75,7 @@ void TsUnits::follow_video() {
   pid_ = static_cast<unsigned>(stream.id);
   const AVProgram* program = av_find_program_from_stream(&input_, nullptr, video_);
   map_pid_ = program != nullptr ? program->pmt_pid : -1;
+  type_.reset();
   parser_.emplace(*stream.codecpar);
   check_.emplace(*stream.codecpar);
   pes_.restart();
@@ -165,7 +166,14 @@ bool TsUnits::follow(TsPacket packet) {
 
 // The map itself comes again, behind the end of the last PES packet.
 bool TsUnits::follow_map(TsPacket packet, const TsHead& head) {
-  if (moved_at_ || map_lists(packet, head, pid_).value_or(true)) return true;
+  if (moved_at_) return true;
+  const auto type = type_in_map(packet, head, pid_);
+  if (!type) return true;
+  if (*type != not_listed) {
+    changed_ = changed_ || (type_ && type_ != type);
+    type_ = type;
+    return true;
+  }
   moved_at_ = position_ + ts_packet_size;
   // Where they are cut, it has come already.
   const bool has_come = cuts_ && !pes_.seen().empty() && pes_.seen().back().ended;

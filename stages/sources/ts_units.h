@@ -43,6 +43,8 @@ class TsUnits {
 
   // As av_read_frame() of that input.
   int read(AVPacket& packet);
+  // The programme map says that the video's stream is of another codec now. libavformat does not follow that.
+  [[nodiscard]] bool is_of_another_codec() const { return changed_; }
 
  private:
   enum class Use : std::uint8_t { take, drop };
@@ -78,6 +80,8 @@ class TsUnits {
   AVCodecID codec_ = AV_CODEC_ID_NONE;
   unsigned pid_ = 0;
   int map_pid_ = -1;                  // of the programme map that has the video; -1: there is none
+  std::optional<int> type_;           // of the video, as the newest map lists it
+  bool changed_ = false;              // which was another one before
   PesTracker pes_;                    // those that are not done with
   AvPacket part_ = make_av_packet();  // of a PES packet whose rest has not come out yet
   bool cuts_ = false;                 // PES packets are handed out where they end, and not parsed

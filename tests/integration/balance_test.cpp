@@ -48,8 +48,7 @@ bool use(const std::vector<unsigned>& cores) {
 }
 
 // Nobody else needs them: a worker can have room only then.
-bool are_idle(const std::vector<unsigned>& cores) {
-  constexpr double enough = 0.8;
+bool are_idle(const std::vector<unsigned>& cores, double enough = 0.8) {
   const CoreTimes before = read_idle_times();
   const auto begin = Clock::now();
   std::this_thread::sleep_for(std::chrono::seconds(1));  // which is what is measured
@@ -57,6 +56,22 @@ bool are_idle(const std::vector<unsigned>& cores) {
   const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
   return std::ranges::all_of(cores, [&](unsigned core) { return after.at(core) - before.at(core) > enough * passed; });
 }
+
+// Whether somebody else has used a core since then, beside the third that a camera takes there that has moved: what
+// needs room there may not have had it.
+class IdleWatch {
+ public:
+  explicit IdleWatch(unsigned core) : thread_([this, core](const std::stop_token& stop) { run(core, stop); }) {}
+  [[nodiscard]] bool was_busy() const { return busy_ > 2; }
+
+ private:
+  void run(unsigned core, const std::stop_token& stop) {
+    while (!stop.stop_requested()) busy_ += are_idle({core}, 0.55) ? 0 : 1;
+  }
+
+  std::atomic<int> busy_{0};  // seconds
+  std::jthread thread_;       // last: it uses the others
+};
 
 // A program that uses all that it gets of a core.
 class Hog {
@@ -87,6 +102,7 @@ class Balancing : public testing::Test {
     if (!eventually([&] { return are_idle(two); }, std::chrono::seconds(20)))
       GTEST_SKIP() << "other programs use the cores, so that no worker can have room";
     ASSERT_TRUE(use(two));
+    watch_.emplace(all_[1]);
   }
   void TearDown() override { EXPECT_TRUE(use(all_)); }
 
@@ -154,7 +170,7 @@ class Balancing : public testing::Test {
   }
   // What must come where worker 1 has room did not come.
   void give_up() const {
-    if (!are_idle({all_[1]})) GTEST_SKIP() << "other programs use the cores by now, so that no worker can have room";
+    if (watch_->was_busy()) GTEST_SKIP() << "other programs have used the cores, so that no worker had room";
     FAIL() << rig_->log();
   }
   void end() {
@@ -173,6 +189,7 @@ class Balancing : public testing::Test {
   int port_ = free_port();
   std::string config_;
   std::optional<RigRun> rig_;
+  std::optional<IdleWatch> watch_;  // of worker 1's core
 };
 
 // From their 20th frame on, they need 1.1 of one core.
@@ -212,7 +229,7 @@ TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
   start("auto", shift, "", 10);
   if (!logs("b: is on worker 1 from frame")) return give_up();
   ASSERT_TRUE(keeps_up()) << rig_->log();
-  EXPECT_THAT(rig_->log(), Not(HasSubstr("gives way")));
+  if (rig_->log().find("gives way") != std::string::npos) return give_up();
   end();
   EXPECT_EQ(rig_->camera("b").at("frames").at("dropped").value("shed", 0), 0);
 }

@@ -128,6 +128,15 @@ TEST_F(FollowedHls, HasAnotherInitSegment) {
             50U);
 }
 
+TEST_F(FollowedHls, HasTimesThatBeginAnew) {
+  const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
+  make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");
+  make_pieces("b", "192x160", fragments + "b.mp4 -hls_segment_filename b%d.m4s");
+  EXPECT_EQ(record("#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1,\na0.m4s\n#EXTINF:1,\na1.m4s\n#EXT-X-DISCONTINUITY\n"
+                   "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:1,\nb0.m4s\n#EXTINF:1,\nb1.m4s\n"),
+            50U);
+}
+
 TEST_F(FollowedHls, HasItsVideoInOtherStreams) {
   make_pieces("a", "320x240", "-hls_segment_options mpegts_start_pid=256 -hls_segment_filename a%d.ts");
   make_pieces("b", "192x160", "-hls_segment_options mpegts_start_pid=512 -hls_segment_filename b%d.ts");
@@ -172,6 +181,8 @@ TEST_F(FollowedProgramme, IsRecordedBeyondTheChange) {
       sounds += static_cast<int>(sound_times(file).size());
     }
     EXPECT_GE(frames_shown, 150U - 4) << name << ": each change costs what libavformat holds back\n" << rig.log();
+    EXPECT_THAT(rig.log(), HasSubstr(std::to_string(150 - frames_shown) + " frames of the one before are lost"))
+        << name;
     EXPECT_GE(sounds, 250) << name;
   }
 }

@@ -154,6 +154,27 @@ TEST_F(HttpRefusals, MultipartThatBeginsWithoutABoundary) {
   }
 }
 
+TEST_F(HttpRefusals, MultipartWhosePartsHaveOtherTypes) {
+  const std::string size = "Content-Length: " + std::to_string(picture().size()) + "\r\n";
+  for (const std::string& type :
+       {std::string("Content-Type: image/jpg\r\n"), std::string("content-type: image/pjpeg\r\n"),
+        std::string("Content-Type: image/jpeg;size=1234\r\n"), std::string()}) {
+    const Server camera([&](int fd, const std::atomic<bool>& over) {
+      read_request(fd);
+      send_all(fd, "HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace;boundary=frame\r\n\r\n");
+      const std::string part = "--frame\r\n" + type + size + "\r\n" + picture() + "\r\n";
+      while (!over && send_all(fd, part)) std::this_thread::sleep_for(milliseconds(20));
+    });
+    const auto source = open_source(source_of(local("http", camera.port(), "/stream")), never);
+    const AvPacket packet = make_av_packet();
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_EQ(source->read(*packet), ReadResult::packet);
+      EXPECT_EQ(static_cast<std::size_t>(packet->size), picture().size()) << type;
+      av_packet_unref(packet.get());
+    }
+  }
+}
+
 TEST_F(HttpRefusals, WhatIsSentInsteadOfVideoIsTold) {
   const std::string page = "<html>please log in</html>\n";
   const Server server(answering("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: " +

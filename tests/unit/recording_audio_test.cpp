@@ -156,6 +156,32 @@ TEST_F(AudioRecording, ThatComesLaterBeginsWithTheNextFile) {
   EXPECT_NEAR(packets_of(files_[1], "a").front().pts, packets_of(files_[1]).front().pts, 0.15);
 }
 
+// With the next key frame.
+TEST_F(AudioRecording, ThatBecomesAnotherOneBeginsANewFile) {
+  use_ending("mp4");
+  const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
+  const Sent other = make("b.mp4", picture + sound + x264 + "-c:a aac -ar 44100");
+  const auto half = [](const std::vector<Packet>& packets, bool second_half) {
+    std::vector<Packet> some;
+    for (const Packet& packet : packets) {
+      if ((packet.times.pts >= 2 * second) == second_half) some.push_back(packet);
+    }
+    return some;
+  };
+  audio_.add(audio_ring(sent.audio_parameters, half(sent.audio, false)));
+  audio_.add(audio_ring(other.audio_parameters, half(other.audio, true), 2));
+  record(sent);
+  ASSERT_THAT(files_, SizeIs(2));
+  const auto rate_of = [&](const std::string& file) {
+    return probe(file, "-select_streams a -show_streams").at("streams").at(0).at("sample_rate").get<std::string>();
+  };
+  EXPECT_EQ(rate_of(files_[0]), "48000");
+  EXPECT_EQ(rate_of(files_[1]), "44100");
+  EXPECT_EQ(packets_of(files_[0]).size() + packets_of(files_[1]).size(), sent.video.packets.size());
+  EXPECT_GE(packets_of(files_[1], "a").size(), 60U);
+  EXPECT_EQ(complaints(files_[1]), "");
+}
+
 TEST_F(AudioRecording, ThatStopsDoesNotStopTheVideo) {
   const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
   const std::vector<Packet> half(sent.audio.begin(), sent.audio.begin() + 60);

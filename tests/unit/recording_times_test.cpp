@@ -72,5 +72,62 @@ TEST_F(RecordingTimes, AreThoseOfTheCamerasClock) {
   expect_files();
 }
 
+// "start + place in the file" holds for all of a file but its last seconds.
+TEST_F(RecordingTimes, OfACameraThatSetsItsClockBeginAnew) {
+  config_.record->segment_duration = std::chrono::seconds(0);
+  const Clip clip = encode(Latency::low, steady(450));
+  for (const std::int64_t set_by : {3 * second, -3 * second}) {
+    SCOPED_TRACE(set_by / second);
+    files_.clear();
+    begin();
+    for (std::size_t i = 0; i < clip.packets.size(); ++i) {
+      Packet packet = clip.packets[i];
+      // Reports come every few seconds, and their times are not quite even.
+      packet.times.capture_utc = taken_ + packet.times.pts + (i % 2 == 0 ? 3 * ms : 0) + (i < 12 ? 0 : set_by);
+      packet.times.capture_clock = CaptureClock::camera;
+      take(packet, clip.parameters);
+    }
+    finish();
+    ASSERT_EQ(files_.size(), 2U);
+    EXPECT_EQ(packets_of(files_[0]).size(), 250U) << "not more often than each ten seconds";
+    EXPECT_EQ(packets_of(files_[1]).size(), 200U);
+    const auto lines = lines_of(index());
+    const auto& first = lines[lines.size() - 3];
+    const auto& next = lines[lines.size() - 1];
+    const auto lasts = [](const auto& line) {
+      return static_cast<double>(*utc_from_text(line.at("end")) - *utc_from_text(line.at("start"))) / 1e9;
+    };
+    EXPECT_NEAR(lasts(first), first.at("duration_s"), 0.01);
+    EXPECT_NEAR(lasts(next), next.at("duration_s"), 0.01);
+    EXPECT_NEAR(static_cast<double>(*utc_from_text(next.at("start")) - taken_ - set_by) / 1e9, 10, 0.01);
+  }
+}
+
+// Two frames that come behind each key frame are shown before it, and refer to what is in the file before.
+TEST_F(RecordingTimes, OfFramesThatLeadUpToAKeyFrameStayWhatTheyAre) {
+  Clip clip = encode(Latency::low, steady(150));
+  std::vector<Packet>& packets = clip.packets;
+  for (std::size_t key = 10; key < packets.size(); key += 10) {
+    std::rotate(packets.begin() + static_cast<std::ptrdiff_t>(key) - 2,
+                packets.begin() + static_cast<std::ptrdiff_t>(key),
+                packets.begin() + static_cast<std::ptrdiff_t>(key) + 1);
+  }
+  for (std::size_t i = 0; i < packets.size(); ++i) packets[i].dts = (static_cast<std::int64_t>(i) - 2) * 40 * ms;
+  begin();
+  take(clip, 8);  // the first file begins with two frames that nobody can decode
+  finish();
+  ASSERT_EQ(files_.size(), 4U);
+  EXPECT_EQ(unrecorded(), 2U);
+  std::vector<double> shown;
+  double begins = static_cast<double>(packets[8].times.pts) / 1e9;
+  for (const std::string& file : files_) {
+    for (const ProbedPacket& packet : packets_of(file)) shown.push_back(begins + packet.pts);
+    begins += std::stod(probe(file, "-show_entries format=duration").at("format").value("duration", "0"));
+  }
+  std::ranges::sort(shown);
+  ASSERT_EQ(shown.size(), 140U);
+  for (std::size_t i = 1; i < shown.size(); ++i) EXPECT_NEAR(shown[i] - shown[i - 1], 0.04, 0.001) << i;
+}
+
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

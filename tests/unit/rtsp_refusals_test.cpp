@@ -183,6 +183,41 @@ TEST_F(RtspRefusals, ADigestThatGetsStale) {
   EXPECT_GE(nonce, 4);
 }
 
+// Cameras whose nonces last for minutes do that again and again, and not all say that the one before was right.
+TEST_F(RtspRefusals, ALoginIsAskedForAnewWhileItPlays) {
+  for (const bool offers_two : {false, true}) {
+    for (const bool says_stale : {true, false}) {
+      std::atomic<int> accepted{0};
+      const auto refusal = [&](const std::string& request) -> std::string {
+        const bool plays = request.starts_with("GET_PARAMETER");
+        const std::string nonce = plays ? "n2" : "n1";
+        const auto answers = read_challenges(header_of(request, "Authorization"));
+        if (!answers.empty() && answers[0].fields.at("nonce") == nonce) {
+          accepted += plays ? 1 : 0;
+          return "";
+        }
+        const std::string rest = "WWW-Authenticate: Digest realm=\"cam\", nonce=\"" + nonce +
+                                 (plays && says_stale ? "\", stale=true" : "\"");
+        return "401 Unauthorized\r\n" + rest + ", algorithm=MD5\r\n" +
+               (offers_two ? rest + ", algorithm=SHA-256\r\n" : "");
+      };
+      RtspCamera camera({.h264 = h264(), .refusal = refusal, .writes = [](const std::string& answer) {
+                           return replaced(answer, "Session: 1\r\n", "Session: 1; timeout=2\r\n");
+                         }});
+      const auto source = open_source(config_of(camera, "admin:secret@"), never);
+      const AvPacket packet = make_av_packet();
+      const auto asks = [&] { return camera.requests("GET_PARAMETER").size(); };
+      for (int i = 0; i < 2000 && accepted == 0 && asks() < 3; ++i) {
+        av_packet_unref(packet.get());
+        ASSERT_EQ(source->read(*packet), ReadResult::packet);
+      }
+      EXPECT_EQ(accepted, 1) << offers_two << says_stale;
+      EXPECT_EQ(asks(), 2U) << "the second one at once";
+      EXPECT_EQ(camera.connections(), 1);
+    }
+  }
+}
+
 TEST_F(RtspRefusals, WithoutItsVideoThereIsNoCamera) {
   for (const std::string status : {"461 Unsupported Transport", "500 Internal Server Error"}) {
     RtspCamera camera({.h264 = h264(), .more = sound, .refusal = [&](const std::string& request) {

@@ -337,6 +337,30 @@ TEST_F(MovedByTheMap, LosesNoFrame) {
     expect_no_loss(options, [](const std::string& part, unsigned) { return part; });
 }
 
+// In the same stream, which libavformat does not follow.
+TEST_F(TransportStream, ThatGoesOnWithAnotherCodecIsOpenedAnew) {
+  std::string stream;
+  int version = 0;
+  for (const char* codec : {"libx264", "mpeg2video"}) {
+    stream += make_clip({"-c:v", codec, "-bf", "0", "-c:a", "aac", "-tables_version", std::to_string(++version),
+                         "-output_ts_offset", std::to_string(8 * version)});
+  }
+  const Server server([&](int fd, const std::atomic<bool>& over) {
+    send_all(fd, stream);
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  const auto source = open_source(source_of(local("tcp", server.port())), never);
+  const AvPacket packet = make_av_packet();
+  int frames = 0;
+  try {
+    for (;; av_packet_unref(packet.get())) frames += source->read(*packet) == ReadResult::packet ? 1 : 0;
+  } catch (const SourceError& error) {
+    EXPECT_EQ(error.kind, SourceError::Kind::lost);
+    EXPECT_THAT(error.what(), testing::HasSubstr("of another codec now"));
+  }
+  EXPECT_NEAR(frames, 200, 2);
+}
+
 // Where the end of a PES packet is not to be seen, libavformat's parser has its frame when the map comes.
 TEST_F(MovedByTheMap, LosesNoFrameWhoseEndIsNotToBeSeen) {
   expect_no_loss("bframes=0:keyint=10", [](const std::string& part, unsigned pid) {

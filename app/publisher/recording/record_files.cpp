@@ -86,12 +86,29 @@ bool RecordFiles::write(const PacketView& packet, std::uint64_t number, const St
   if (may_resume_) resume_left(packet, stream);
   if (segment_ && segment_->file().stream != stream) close(FileEnd::stream_changed, nullptr);
   const auto is_over = [&] { return segment_->is_over(packet) || !names_.are_of(segment_->file().path); };
+  if (segment_ && packet.key && has_other_audio()) close(FileEnd::stream_changed, &packet);
   if (segment_ && packet.key && is_over()) close(FileEnd::segment, &packet);
   if (segment_ && segment_->fragment_ends_before(packet)) flush_before(packet);
   if (!segment_ && (!packet.key || !pause_.may_try() || !begin(packet, stream))) return false;
+  if (segment_->is_before(packet)) return false;
   take_audio(packet.dts);
   segment_->write(packet, store_.write(number));
+  warn_of_clock_step();
   return true;
+}
+
+// Than when its file was begun, and its container can have it. Where there was none, it waits for the next file.
+bool RecordFiles::has_other_audio() {
+  const auto& audio = audio_.stream();
+  return audio && begun_with_ && audio != begun_with_ && can_record_audio(segment_->file().path, *audio);
+}
+
+void RecordFiles::warn_of_clock_step() {
+  const auto step = segment_->take_clock_step();
+  const auto more = step ? clock_lines_.pass() : std::nullopt;
+  if (!more) return;
+  spdlog::warn("{}: the camera has set its clock by {:+.1f} s: a new file begins with the next key frame{}",
+               config_.name, std::chrono::duration<double>(*step).count(), *more);
 }
 
 void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& stream) {
@@ -112,6 +129,7 @@ void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& 
     return end_left(FileEnd::interrupted);
   }
   may_resume_ = false;
+  begun_with_ = file.audio;
   disk_->keep(recorder->path());
   newest_path_ = recorder->path();
   segment_.emplace(std::move(file), std::move(recorder), config_.record->segment_duration,
@@ -176,12 +194,15 @@ bool RecordFiles::begin(const PacketView& first, const StreamParameters& stream)
   warn_of_mirrored(stream);
   RecordFile file;
   file.stream = stream;
-  file.begin = first.times.pts;
-  file.start_utc = capture_utc_of(first.times);
+  const std::int64_t taken = capture_utc_of(first.times);
+  const auto joins_at = std::exchange(joins_at_, std::nullopt);
+  file.begin = joins_at ? begin_of_next(first, *joins_at) : first.times.pts;
+  file.start_utc = taken - (first.times.pts - file.begin);
   file.camera_clock = first.times.capture_utc > 0 && first.times.capture_clock == CaptureClock::camera;
-  const std::string path = names_.path_at(file.start_utc);
-  if (names_.overwrites(path, file.start_utc, store_.state())) remove_recording(names_.below(path));
+  const std::string path = names_.path_at(taken);
+  if (names_.overwrites(path, taken, store_.state())) remove_recording(names_.below(path));
   file.audio = audio_track(path);
+  begun_with_ = audio_.stream();
   std::unique_ptr<Recorder> recorder;
   try {
     recorder = with_room([&] { return create(names_.below(path), complete, file); });
@@ -243,9 +264,8 @@ std::optional<AudioParameters> RecordFiles::audio_track(const std::string& path)
   if (!audio) return std::nullopt;
   if (!can_record_audio(path, *audio)) {
     if (!std::exchange(reported_audio_, true)) {
-      spdlog::warn(
-          "{}: its audio is left out: {} does not fit into this kind of file (Matroska, .mkv, takes nearly all)",
-          config_.name, audio->codec);
+      spdlog::warn("{}: its audio is left out: {} does not fit into this kind of file{}", config_.name, audio->codec,
+                   path.ends_with(".mp4") ? " (Matroska, .mkv, takes nearly all)" : "");
     }
     return std::nullopt;
   }
@@ -308,6 +328,7 @@ void RecordFiles::close(FileEnd why, const PacketView* next) {
   if (!segment_) return;
   if (segment_->fragment_is_empty() && segment_->committed().position.packets == 0) return drop();
   segment_->end_with(why, next);
+  if (next != nullptr) joins_at_ = segment_->end();
   take_audio(segment_->end());  // its last fragment may have been committed when nothing showed that it was the last
   if (segment_->fragment_is_empty()) {
     segment_->commit_end();

@@ -24,6 +24,7 @@
 #include "app/publisher/recording/record_store.h"
 #include "app/publisher/recording/segment.h"
 #include "core/clock.h"
+#include "core/line_limit.h"
 #include "core/packet.h"
 
 namespace campipe {
@@ -69,6 +70,8 @@ class RecordFiles {
 
  private:
   bool begin(const PacketView& first, const StreamParameters& stream);
+  bool has_other_audio();
+  void warn_of_clock_step();
   void warn_of_mirrored(const StreamParameters& stream);
   std::unique_ptr<Recorder> create(const PathBelow& path, const StreamParameters& stream, RecordFile& file);
   std::optional<AudioParameters> audio_track(const std::string& path);
@@ -101,7 +104,10 @@ class RecordFiles {
   bool announced_ = false;          // it is in the index
   bool may_resume_ = false;         // a predecessor has left a file to be gone on in
   std::string newest_path_;
+  std::optional<AudioParameters> begun_with_;  // what the sound was then, whether it is in the file or not
+  std::optional<std::int64_t> joins_at_;       // where the frames of the segment before end
   ChangeLimit changes_;
+  LineLimit clock_lines_{std::chrono::minutes(10)};
   bool reported_audio_ = false;
   bool reported_mirrored_ = false;
   unsigned headless_ = 0;  // key frames in a row without the headers of their stream

@@ -14,8 +14,25 @@ constexpr std::int64_t longest_frame =
     10'000'000'000;  // more between two frames is a gap, which belongs to neither file
 constexpr std::int64_t shortest_fragment = 200'000'000;
 constexpr std::int64_t longest_fragment = 2'000'000'000;
+constexpr std::int64_t smallest_step = 500'000'000;  // of a camera's clock; less is how it counts
+constexpr std::int64_t shortest_between_steps = 10'000'000'000;
+
+bool is_by_camera(const PacketView& packet) {
+  return packet.times.capture_utc > 0 && packet.times.capture_clock == CaptureClock::camera;
+}
+
+// So that a file that begins with frames that lead up to a key frame does not end with that.
+std::int64_t boundary_behind(std::int64_t start_utc, std::chrono::nanoseconds length) {
+  return next_segment_boundary(start_utc + std::min(longest_leading, length.count() / 4), length);
+}
 
 }  // namespace
+
+std::int64_t begin_of_next(const PacketView& key, std::int64_t end) {
+  const std::int64_t leading = key.times.pts - end;
+  const bool is_reordered = key.key && key.dts < key.times.pts;
+  return is_reordered && leading > 0 && leading <= longest_leading ? end : key.times.pts;
+}
 
 Segment::Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chrono::nanoseconds length,
                  const Extent& committed)
@@ -25,7 +42,8 @@ Segment::Segment(RecordFile file, std::unique_ptr<Recorder> recorder, std::chron
       committed_(committed),
       end_(committed.end),
       end_utc_(committed.end_utc) {
-  if (length_.count() > 0) boundary_ = next_segment_boundary(file_.start_utc, length_);
+  if (length_.count() > 0) boundary_ = boundary_behind(file_.start_utc, length_);
+  if (file_.camera_clock) camera_clock_ = file_.start_utc - file_.begin;
 }
 
 bool Segment::fragment_ends_before(const PacketView& next) const {
@@ -37,18 +55,38 @@ bool Segment::fragment_ends_before(const PacketView& next) const {
 // By when the frame was taken, as the file's name: a writer that is late cuts at the same frames. Also when the clock
 // has been set back by so much that its boundary has become senseless.
 bool Segment::is_over(const PacketView& packet) const {
-  if (clock_jumped_) return true;
+  if (clock_jumped_ && !camera_clock_jumped_) return true;
+  if (camera_clock_jumped_ || clock_step_with(packet) != 0)
+    return packet.times.pts - file_.begin >= shortest_between_steps;
   if (boundary_ == 0) return false;
   const std::int64_t taken = capture_utc_of(packet.times);
   return taken >= boundary_ || taken < file_.start_utc - length_.count();
 }
 
 void Segment::clock_jumped() {
+  camera_clock_jumped_ = false;
   clock_jumped_ = true;
   end_utc_ = file_.start_utc + (end_ - file_.begin);
 }
 
+// By how much the camera's clock was set since the newest frame; 0: it was not.
+std::int64_t Segment::clock_step_with(const PacketView& packet) const {
+  if (!camera_clock_ || !is_by_camera(packet)) return 0;
+  const std::int64_t step = packet.times.capture_utc - packet.times.pts - *camera_clock_;
+  return std::abs(step) < smallest_step ? 0 : step;
+}
+
+void Segment::follow_camera_clock(const PacketView& packet) {
+  const std::int64_t step = clock_step_with(packet);
+  if (is_by_camera(packet)) camera_clock_ = packet.times.capture_utc - packet.times.pts;
+  if (step == 0 || clock_jumped_) return;
+  clock_jumped();
+  camera_clock_jumped_ = true;
+  clock_step_ = std::chrono::nanoseconds(step);
+}
+
 void Segment::write(const PacketView& packet, bool is_new) {
+  follow_camera_clock(packet);
   fragment_.empty = false;
   if (!fragment_.first_dts) {
     fragment_.first_dts = packet.dts;
@@ -71,8 +109,9 @@ void Segment::write_audio(const PacketView& packet, const AudioParameters& strea
 
 void Segment::end_with(FileEnd why, const PacketView* next) {
   if (next != nullptr && std::abs(next->times.pts - end_) < longest_frame) {
-    end_utc_ += next->times.pts - end_;
-    end_ = next->times.pts;
+    const std::int64_t begins = begin_of_next(*next, end_);
+    end_utc_ += begins - end_;
+    end_ = begins;
   }
   ended_ = why;
 }

@@ -12,12 +12,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "app/control/record_state.h"
 #include "core/packet.h"
 #include "stages/sinks/recorder.h"
 
 namespace campipe {
+
+// Frames that come behind a key frame and are shown before it (an open GOP) are at most so long.
+inline constexpr std::int64_t longest_leading = 1'000'000'000;
+// When a file begins that follows on one whose frames end at `end`: with `key`, or with those that lead up to it.
+std::int64_t begin_of_next(const PacketView& key, std::int64_t end);
 
 class Segment {
  public:
@@ -46,8 +52,12 @@ class Segment {
   // A key frame that comes now belongs to the next segment.
   [[nodiscard]] bool is_over(const PacketView& packet) const;
   // This machine's clock was set: the file is over with the next key frame, and ends as long after its start as it
-  // lasts, whatever the clock shows by then.
+  // lasts, whatever the clock shows by then. So it is where the camera sets its own, but not more often than each 10 s.
   void clock_jumped();
+  // Once: by how much the camera has set its clock.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> take_clock_step() { return std::exchange(clock_step_, {}); }
+  // It would be shown before the file begins: what it refers to is in none.
+  [[nodiscard]] bool is_before(const PacketView& packet) const { return !packet.key && packet.times.pts < file_.begin; }
 
   // `is_new`: the packet is in no other file.
   void write(const PacketView& packet, bool is_new);
@@ -80,6 +90,9 @@ class Segment {
     std::int64_t end_dts = 0;  // of the newest one, with its duration
   };
 
+  [[nodiscard]] std::int64_t clock_step_with(const PacketView& packet) const;
+  void follow_camera_clock(const PacketView& packet);
+
   const RecordFile file_;
   std::unique_ptr<Recorder> recorder_;
   std::chrono::nanoseconds length_;
@@ -88,7 +101,10 @@ class Segment {
   Extent committed_;
   Fragment fragment_;
   bool clock_jumped_ = false;
-  std::int64_t end_;  // of the newest frame, like the next one
+  bool camera_clock_jumped_ = false;
+  std::optional<std::chrono::nanoseconds> clock_step_;
+  std::optional<std::int64_t> camera_clock_;  // of the newest frame: UTC by the camera, less the time line's
+  std::int64_t end_;                          // of the newest frame, like the next one
   std::int64_t end_utc_;
 };
 
