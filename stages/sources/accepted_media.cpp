@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+extern "C" {
+#include <libavutil/avstring.h>
+}
+
 #include "core/error.h"
 #include "core/libav_options.h"
 #include "core/media_limits.h"
@@ -108,6 +112,11 @@ struct CountedReading {
 };
 thread_local CountedReading* counted_reading = nullptr;
 
+// Sound that is not compressed has such bytes, too, and the others' containers are made for files.
+bool is_counted(const AVInputFormat& format) {
+  return av_match_name(format.name, "mpegts,mpeg,h264,hevc,flv,live_flv") != 0;
+}
+
 int read_counted(void* opaque, std::uint8_t* to, int size) {
   const int count = counted_reading->read(opaque, to, size);
   if (count > 0) counted_reading->units.take({to, static_cast<std::size_t>(count)});
@@ -119,7 +128,7 @@ int read_counted(void* opaque, std::uint8_t* to, int size) {
 int find_stream_info(AVFormatContext& input) {
   AVIOContext* const io = input.pb;
   CountedReading counted;
-  if (io != nullptr && io->read_packet != nullptr) {
+  if (io != nullptr && io->read_packet != nullptr && is_counted(*input.iformat)) {
     counted.read = std::exchange(io->read_packet, read_counted);
     counted_reading = &counted;
   }

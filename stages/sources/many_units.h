@@ -19,11 +19,11 @@ bool has_too_many_units(const AVCodecParameters& codec, const AVPacket& packet);
 std::string too_many_units_text();
 
 // In the bytes of a container, while they are analyzed: units begin behind start codes, or lengths of one byte's value.
-// Large frames may have more of them.
+// Sound may have such bytes, too: many more of them are let pass than a frame may have.
 class UnitsInBytes {
  public:
   void take(std::span<const std::uint8_t> bytes);
-  [[nodiscard]] bool are_too_many() const { return units_ > most_units + bytes_ / 1024; }
+  [[nodiscard]] bool are_too_many() const { return units_ > 5 * most_units + bytes_ / 1024; }
 
  private:
   std::uint32_t newest_ = 0xffffffff;  // four bytes

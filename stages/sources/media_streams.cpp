@@ -82,20 +82,29 @@ bool has_readable_header(const AVCodecParameters& codec) {
          context->sample_rate <= fastest_sound && context->ch_layout.nb_channels > 0;
 }
 
+// libavformat finds no sound where it does not know how to play it. Empty: there is none at all.
+std::string unknown_sound(const AVFormatContext& input, const std::string& name) {
+  const std::span<AVStream* const> streams(input.streams, input.nb_streams);
+  const auto found =
+      std::ranges::find(streams, AVMEDIA_TYPE_AUDIO, [](const AVStream* one) { return one->codecpar->codec_type; });
+  if (found == streams.end()) return "";
+  const AVCodecID codec = (*found)->codecpar->codec_id;
+  return "the sound of '" + name + "' " +
+         (codec == AV_CODEC_ID_NONE
+              ? std::string("is of a codec that FFmpeg does not know")
+              : std::string("(") + avcodec_get_name(codec) + ") does not say its sample rate or channels") +
+         "; it goes on without sound";
+}
+
 int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, const std::string& name,
                  std::string& remark) {
   if (config.audio == Audio::off) return -1;
   const int best = av_find_best_stream(&input, AVMEDIA_TYPE_AUDIO, -1, video, nullptr, 0);
-  if (best < 0) return -1;
-  const AVCodecParameters& codec = *input.streams[best]->codecpar;
-  if (codec.codec_id == AV_CODEC_ID_NONE || codec.sample_rate <= 0) {
-    const bool is_known = codec.codec_id != AV_CODEC_ID_NONE;
-    remark = "'" + name + "' has sound " +
-             (is_known ? std::string("(") + avcodec_get_name(codec.codec_id) + ") and does not say of which sample rate"
-                       : "of a codec that FFmpeg does not know") +
-             "; it goes on without sound";
+  if (best < 0) {
+    remark = unknown_sound(input, name);
     return -1;
   }
+  const AVCodecParameters& codec = *input.streams[best]->codecpar;
   if (const auto problem = refused_codec_header(codec.extradata_size)) {
     remark = "the sound of '" + name + "' " + *problem + "; it goes on without sound";
     return -1;

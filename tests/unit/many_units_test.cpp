@@ -57,7 +57,7 @@ TEST(ManyUnits, AreCountedInAFrame) {
 TEST(ManyUnits, AreCountedInBytesOfAContainer) {
   for (const std::string& unit : {bytes({0, 0, 1, 12}), bytes({0, 0, 0, 2, 12, 13})}) {
     UnitsInBytes units;
-    for (std::size_t i = 0; i < 2 * most_units; ++i) units.take(as_bytes(unit));
+    for (std::size_t i = 0; i < 6 * most_units; ++i) units.take(as_bytes(unit));
     EXPECT_TRUE(units.are_too_many());
   }
   UnitsInBytes units;  // 60 frames a second of ten slices, for five seconds

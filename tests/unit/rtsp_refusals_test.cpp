@@ -79,6 +79,21 @@ TEST_F(RtspRefusals, OneOfTwoTracksOfSoundIsLeftOut) {
   EXPECT_THAT(source->remark(), HasSubstr("audio (PCMA)"));
 }
 
+// Files with it would be refused by players as a whole.
+TEST_F(RtspRefusals, SoundThatIsNotDescribedIsLeftOutAndSaidSo) {
+  const std::string aac = "m=audio 0 RTP/AVP 97\r\na=control:audio\r\na=rtpmap:97 mpeg4-generic/";
+  const std::string mode = "\r\na=fmtp:97 mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3";
+  for (const auto& [description, remark] : std::vector<std::pair<std::string, std::string>>{
+           {aac + "16000\r\n", "(aac) does not say its sample rate or channels"},
+           {aac + "0/2" + mode + ";config=1fff\r\n", "has a header that FFmpeg cannot read"}}) {
+    RtspCamera camera({.h264 = h264(), .more = description});
+    const auto source = open_source(config_of(camera), never);
+    EXPECT_EQ(source->stream().audio, nullptr);
+    EXPECT_THAT(source->remark(), AllOf(HasSubstr(remark), HasSubstr("it goes on without sound")));
+    EXPECT_EQ(count_packets(*source, {30, 0}).video, 30);
+  }
+}
+
 TEST_F(RtspRefusals, NothingIsLeftOutOfACameraThatRefusesNothing) {
   RtspCamera camera({.h264 = h264(), .more = sound});
   const auto source = open_source(config_of(camera), never);
