@@ -9,6 +9,7 @@
 #include <vector>
 
 extern "C" {
+#include <libavutil/avstring.h>
 #include <libavutil/display.h>
 }
 
@@ -112,6 +113,12 @@ int choose_audio(AVFormatContext& input, const SourceConfig& config, int video, 
   if (!has_readable_header(codec)) {
     remark = "the sound of '" + name + "' has a header that FFmpeg cannot read; it goes on without sound";
     return -1;
+  }
+  const bool is_rtp = av_match_name(input.iformat->name, "rtsp,sdp,rtp") != 0;
+  if (is_rtp && codec.codec_id == AV_CODEC_ID_AAC && codec.extradata_size == 0) {
+    remark = "the sound of '" + name +
+             "' (aac) does not say how it is encoded (config=, in the camera's description): "
+             "where its packets do not either, it goes on without sound";
   }
   if (is_accepted_audio(codec.codec_id)) return best;
   remark = "'" + name + "' has sound of the codec '" + avcodec_get_name(codec.codec_id) +
