@@ -85,6 +85,11 @@ class FileSource final : public Source {
       av_check(code, "cannot read " + name_);
       follow_program(*input_, streams_, packet);
       if (packet.stream_index == streams_.video) {
+        if (is_left_over(packet)) {
+          ++late_;
+          av_packet_unref(&packet);
+          continue;
+        }
         if (has_too_many_units(*stream().codec, packet)) throw Error(name_ + " " + too_many_units_text());
         times_.show(packet);
         if (first_time_ == AV_NOPTS_VALUE) first_time_ = packet.dts;
@@ -156,6 +161,13 @@ class FileSource final : public Source {
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
   }
 
+  // Of a stream to which the video has moved back: its parser has had that since then.
+  bool is_left_over(const AVPacket& packet) {
+    if (std::exchange(serial_, stream().serial) != stream().serial) moved_at_ = newest_position_;
+    newest_position_ = std::max(newest_position_, packet.pos);
+    return packet.pos >= 0 && packet.pos < moved_at_;
+  }
+
   // libavformat finds the end of a stream's last frames at the end of the file: they belong before what was read since.
   void warn_if_late() {
     if (late_ == 0) return;
@@ -205,6 +217,7 @@ class FileSource final : public Source {
     changes_header_ = false;
     packets_ = 0;
     times_ = {};
+    forget_positions();
     first_time_ = AV_NOPTS_VALUE;
     input_.reset();
     if (const auto other = not_a_file(path_)) throw SourceError(SourceError::Kind::not_found, name_ + " " + *other);
@@ -229,7 +242,7 @@ class FileSource final : public Source {
     av_check(find_stream_info(*context), "cannot read " + name_);
     const unsigned serial = streams_.description.serial + 1;
     streams_ = choose_streams(*context, config_, shown_url(config_));
-    streams_.description.serial = serial;
+    streams_.description.serial = serial_ = serial;
   }
 
   [[nodiscard]] SourceError not_there(int code) const {
@@ -257,9 +270,12 @@ class FileSource final : public Source {
     return options;
   }
 
+  void forget_positions() { newest_position_ = moved_at_ = -1; }
+
   void go_to(std::int64_t timestamp) {
     packets_ = 0;
     times_ = {};
+    forget_positions();
     if (av_seek_frame(input_.get(), streams_.video, timestamp, AVSEEK_FLAG_BACKWARD) >= 0) return;
     // Raw streams have no timestamps to seek by; their beginning can be found by its byte.
     if (av_seek_frame(input_.get(), streams_.video, 0, AVSEEK_FLAG_BYTE) >= 0) return;
@@ -278,7 +294,10 @@ class FileSource final : public Source {
   std::int64_t first_shown_ = AV_NOPTS_VALUE;  // the first of these
   std::int64_t first_time_ = AV_NOPTS_VALUE;   // when the first packet of all is decoded
   std::int64_t end_ = 0;                       // of its video so far, from its start
-  int late_ = 0;                               // packets of the stream that had its video before
+  int late_ = 0;                               // packets of streams that had its video before
+  unsigned serial_ = 0;                        // of the video's stream
+  std::int64_t newest_position_ = -1;          // in the file, of its packets
+  std::int64_t moved_at_ = -1;                 // that before the last change of the stream
   bool cut_off_ = false;                       // and that was logged
   bool changes_header_ = false;                // in its midst: at its beginning it has another one
 };
