@@ -98,6 +98,8 @@ int list_indexes(const std::string& folder) {
 
 // `limits`: none of any kind to leave its files alone.
 int set_limits(const fs::path& index, const RetentionLimits& limits) {
+  if (!index.native().ends_with(index_ending) || fs::symlink_status(index).type() != fs::file_type::regular)
+    throw Error(index.string() + ": is no index (a file NAME" + std::string(index_ending) + "; `list` has them)");
   RecordArchive archive(index);
   if (!archive.take())
     throw Error(index.string() + ": there is no such index, or a rig records there; change its configuration then");
@@ -109,6 +111,8 @@ int set_limits(const fs::path& index, const RetentionLimits& limits) {
     lines.sync();
   });
   archive.let_go();
+  const auto written = read_index(index).about;
+  if (!written || written->limits != limits) throw Error(index.string() + ": its limits could not be written");
   std::cout << index.string() << ": " << limits_text(read_index(index).about) << '\n';
   return 0;
 }
@@ -123,7 +127,8 @@ RetentionLimits given_limits(const Given& given) {
 
 std::string check_age(const std::string& text) {
   const auto time = parse_time(text);
-  return time && time->count() > 0 ? "" : "expected a time such as 7d, not '" + printable(text) + "'";
+  const bool is_taken = time && time->count() > 0 && *time <= longest_age_of_files;
+  return is_taken ? "" : "expected a time such as 7d, at most 3650d, not '" + printable(text) + "'";
 }
 
 std::string check_size(const std::string& text) {

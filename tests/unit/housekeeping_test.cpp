@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "app/publisher/recording/housekeeper.h"
+#include "app/publisher/recording/record_about.h"
 #include "tests/unit/recording_test_support.h"
 
 namespace campipe::test {
@@ -82,6 +83,35 @@ TEST_F(Disk, IsNotFreedByRecordingsWithoutThatLimit) {
   EXPECT_THAT(files("a"), SizeIs(4));
   EXPECT_THAT(files("b"), ElementsAre("101", "102", "103")) << "by its own limit";
   EXPECT_THAT(files("c"), ElementsAre("103"));
+}
+
+// Anybody who may make a folder there could have put it there.
+TEST_F(Disk, IsKeptFreeForAnIndexOfNoCameraByItsOwnFilesAlone) {
+  const auto whole = [](const PathBelow&) { return 20 * size; };
+  Housekeeper housekeeper([this](const PathBelow&) { return free(); }, whole);
+  std::vector<Housekeeper::Recording> all{{recorded("a"), {{}, {}, 2 * size}, true, {}}, {recorded("b"), {}, true, {}}};
+  all[1].is_by_index = true;
+  for (int i = 0; i < 4; ++i) {
+    for (Housekeeper::Recording& each : all) each.archive->use([&](RecordIndex& index) { record(index, i); });
+  }
+  RecordAbout about{"b", "main", "b.mp4", "", {{}, {}, 15 * size}};
+  all[1].archive->use([&](RecordIndex& index) { index.set_about(about); });
+  housekeeper.keep(all);
+  EXPECT_THAT(files("a"), SizeIs(4));
+  EXPECT_THAT(files("b"), SizeIs(1));
+}
+
+TEST_F(Disk, IsNotEmptiedForMoreThanItHas) {
+  const auto whole = [](const PathBelow&) { return 20 * size; };
+  Housekeeper housekeeper([this](const PathBelow&) { return free(); }, whole);
+  std::vector<Housekeeper::Recording> all{{recorded("a"), {{}, {}, 20 * size}, true, {}},
+                                          {recorded("b"), {{}, {}, 2 * size}, true, {}}};
+  for (int i = 0; i < 4; ++i) {
+    for (Housekeeper::Recording& each : all) each.archive->use([&](RecordIndex& index) { record(index, i); });
+  }
+  housekeeper.keep(all);
+  EXPECT_THAT(files("a"), SizeIs(4));
+  EXPECT_THAT(files("b"), SizeIs(4));
 }
 
 // As where somebody still reads what was deleted.

@@ -1,6 +1,7 @@
 // Which of a recording's files are deleted, and when.
 #include <gmock/gmock.h>
 
+#include "app/publisher/recording/housekeeper.h"
 #include "app/publisher/recording/retention.h"
 #include "core/utc_text.h"
 #include "tests/unit/recording_test_support.h"
@@ -194,7 +195,7 @@ TEST_F(Retention, NeverBelievesAnIndexThatNamesFilesElsewhere) {
 
 TEST_F(Retention, MakesRoomOnTheDisk) {
   for (int i = 0; i < 3; ++i) record_another(i);
-  config_.record->keep_free = std::int64_t{1} << 50U;  // no disk has so much
+  config_.record->keep_free = *whole_space(in_own_folder(index())) - 1;  // no disk is so empty
   record_another(3);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(fs::exists(files_[static_cast<std::size_t>(i)]));
   const auto is_for_space = [](const auto& line) { return line.value("reason", "") == "space"; };

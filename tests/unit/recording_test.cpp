@@ -147,6 +147,46 @@ TEST_F(RecordingTest, TellsOfItsFilesInAnIndex) {
   EXPECT_EQ(tags.at("creation_time"), "2001-02-03T04:05:06.000000Z");
 }
 
+// A disk that is mounted late, or comes back.
+TEST_F(RecordingTest, GoesOnByTheIndexOfTheFolderThatIsThere) {
+  const Clip clip = encode(Latency::low, steady(250));
+  const fs::path there = folder() / "dock";
+  const auto listed_in = [](const fs::path& in) {
+    std::set<std::string> names;
+    for (const auto& line : lines_of(in / "dock.index.jsonl")) {
+      if (line.value("event", "") == "begin") names.insert(line.at("file"));
+      if (line.value("event", "") == "deleted") names.erase(line.at("file"));
+    }
+    return names;
+  };
+  const auto files_in = [](const fs::path& in) {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(in)) {
+      if (entry.path().extension() == ".mp4") names.insert(entry.path().filename());
+    }
+    return names;
+  };
+  const auto take_into_another = [&] {
+    const std::size_t before = files_.size();
+    take_until(clip, [&] { return files_.size() > before; });
+    recording_->commit();  // a file without a frame would be deleted
+    rest();
+  };
+  begin();
+  take_into_another();
+  fs::rename(there, folder() / "first");
+  take_into_another();
+  EXPECT_EQ(listed_in(there), files_in(there));
+  fs::rename(there, folder() / "second");
+  fs::rename(folder() / "first", there);
+  take_into_another();
+  finish();
+  EXPECT_EQ(listed_in(there), files_in(there));
+  EXPECT_EQ(files_in(there).size(), 2U);
+  EXPECT_EQ(listed_in(folder() / "second"), files_in(folder() / "second"));
+  EXPECT_EQ(files_in(folder() / "second").size(), 1U);
+}
+
 TEST_F(RecordingTest, OutputsHaveAnIndexOfTheirOwn) {
   EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "main"), "a/dock/dock.index.jsonl");
   EXPECT_EQ(record_index_path("a/{camera}/%Y/x.mp4", "dock", "small"), "a/dock/dock.small.index.jsonl");

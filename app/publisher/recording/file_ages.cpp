@@ -84,11 +84,16 @@ std::vector<FileAges::Gap> FileAges::doubted_gaps(const std::vector<ClosingTime>
   return doubted;
 }
 
-// Of files of this start of the machine it is known how long ago they were closed; those of others whose time cannot be
-// right are at least as old as this process is.
+// Of files of this start of the machine it is known how long ago they were closed, at most; those of others whose time
+// cannot be right are at least as old as this process is.
 std::int64_t FileAges::age_of(const ClosingTime& file, const std::vector<Gap>& doubted, std::int64_t utc) const {
-  if (file.up && !file.up->boot.empty() && file.up->boot == this_boot()) return now_ns() - file.up->ns;
-  if (is_wrong(file.written, utc)) return now_ns() - made_at_;
+  const bool is_wrong_time = is_wrong(file.written, utc);
+  if (file.up && !file.up->boot.empty() && file.up->boot == this_boot()) {
+    // Another namespace of time may count from elsewhere.
+    const std::int64_t passed = now_ns() - file.up->ns;
+    return is_wrong_time ? passed : std::min(passed, utc - file.written);
+  }
+  if (is_wrong_time) return now_ns() - made_at_;
   return std::accumulate(doubted.begin(), doubted.end(), utc - file.written, [&](std::int64_t age, const Gap& gap) {
     return age - (file.written < gap.end ? gap.length : 0);
   });

@@ -25,15 +25,21 @@ std::optional<std::int64_t> free_on_disk(const FreeSpace& free, const RecordArch
   return free(in_own_folder(archive.index()));
 }
 
-}  // namespace
+using statvfs_t = struct statvfs;
 
-std::optional<std::int64_t> free_space(const PathBelow& file) {
-  struct statvfs status {};
+std::optional<std::int64_t> space(const PathBelow& file, fsblkcnt_t statvfs_t::*blocks) {
+  statvfs_t status{};
   const UniqueFd folder = open_folder_of(file, O_PATH);
   if (!folder || ::fstatvfs(folder.get(), &status) != 0 || status.f_frsize == 0) return std::nullopt;
   const std::uint64_t most = INT64_MAX / status.f_frsize;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(status.f_bavail, most) * status.f_frsize);
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(status.*blocks, most) * status.f_frsize);
 }
+
+}  // namespace
+
+std::optional<std::int64_t> free_space(const PathBelow& file) { return space(file, &statvfs_t::f_bavail); }
+
+std::optional<std::int64_t> whole_space(const PathBelow& file) { return space(file, &statvfs_t::f_blocks); }
 
 // True: it may be changed, and all of it has been read.
 bool Housekeeper::hold(const Recording& recording) {
@@ -79,17 +85,40 @@ bool Housekeeper::enforce(const Recording& recording) {
   return true;
 }
 
-// How much the disk lacks is asked once: file systems free room seconds later, or only when the last reader of a file
-// has gone.
 std::int64_t Housekeeper::make_room(std::span<Recording> recordings, std::int64_t missing) {
-  const bool is_patient = missing == 0;
   std::vector<const Recording*> some;
   std::int64_t wanted = 0;
   for (const Recording& recording : recordings) {
-    if (!recording.limits.free && (is_patient || !recording.limits.bytes)) continue;
+    if (!recording.limits.free && (missing == 0 || !recording.limits.bytes)) continue;
     some.push_back(&recording);
-    wanted = std::max(wanted, recording.limits.free.value_or(0));
+    if (!recording.is_by_index) wanted = std::max(wanted, wanted_of(recording));
   }
+  std::int64_t made = make_room_among(some, wanted, missing);
+  for (const Recording* each : some) {
+    const std::int64_t own = each->is_by_index ? wanted_of(*each) : 0;
+    if (own > wanted) made += make_room_among({&each, 1}, own, 0);
+  }
+  return made;
+}
+
+// Bytes that its limit wants to be free.
+std::int64_t Housekeeper::wanted_of(const Recording& recording) {
+  const std::int64_t wanted = recording.limits.free.value_or(0);
+  const std::filesystem::path& index = recording.archive->index();
+  const auto whole = wanted > 0 ? whole_(in_own_folder(index)) : std::nullopt;
+  if (!whole || wanted < *whole) return wanted;
+  if (impossible_.insert(index).second) {
+    spdlog::warn("{}: its keep_free is not obeyed: it wants {} MB to be free, and its disk has {} MB", index.string(),
+                 wanted / 1'000'000, *whole / 1'000'000);
+  }
+  return 0;
+}
+
+// How much the disk lacks is asked once: file systems free room seconds later, or only when the last reader of a file
+// has gone.
+std::int64_t Housekeeper::make_room_among(std::span<const Recording* const> some, std::int64_t wanted,
+                                          std::int64_t missing) {
+  const bool is_patient = missing == 0;
   if (some.empty() || (is_patient && Clock::now() < asks_again_)) return 0;
   const auto free = free_on_disk(free_, *some.front()->archive);
   if (free) missing = std::max(missing, wanted - *free);

@@ -1,7 +1,9 @@
 // The housekeeper of one file system: it enforces the limits of all recordings there, whether they record now or not.
 // Age and size are limits of each recording. What is to be free is a limit of the disk: the oldest files of all
-// recordings that have such a limit give way together, until as much is free as the largest of them says. A recording
-// without any limit is never deleted. When the disk is full all the same, those with a limit of size give way, too.
+// recordings that have such a limit give way together, until as much is free as the largest of them says. An index that
+// no configuration names limits its own files alone: anybody may have put it there. What is more than the disk has is
+// not obeyed. A recording without any limit is never deleted. When the disk is full all the same, those with a limit of
+// size give way, too.
 //
 // Used by one thread, which may wait for the disk.
 #pragma once
@@ -12,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -25,6 +28,8 @@ namespace campipe {
 // Bytes of its file system that are free; nothing: that cannot be found out.
 using FreeSpace = std::function<std::optional<std::int64_t>(const PathBelow& file)>;
 std::optional<std::int64_t> free_space(const PathBelow& file);
+// Likewise, of all there are.
+std::optional<std::int64_t> whole_space(const PathBelow& file);
 
 class Housekeeper {
  public:
@@ -39,7 +44,8 @@ class Housekeeper {
     bool is_kept = false;      // out: that has been done
   };
 
-  explicit Housekeeper(FreeSpace free = free_space) : free_(std::move(free)) {}
+  explicit Housekeeper(FreeSpace free = free_space, FreeSpace whole = whole_space)
+      : free_(std::move(free)), whole_(std::move(whole)) {}
 
   // Enforces the limits of all, once. Of one whose index is still being read, or that another process has, later.
   // `missing`: bytes that were to be written and did not fit; then recordings with a limit of size give way, too.
@@ -53,9 +59,14 @@ class Housekeeper {
   std::int64_t make_room(std::span<Recording> recordings, std::int64_t missing);
   void settle(RecordArchive& archive, const RetentionResult& result);
 
+  std::int64_t make_room_among(std::span<const Recording* const> some, std::int64_t wanted, std::int64_t missing);
+  [[nodiscard]] std::int64_t wanted_of(const Recording& recording);
+
   FreeSpace free_;
+  FreeSpace whole_;
   Clock::time_point asks_again_{};                           // of a disk that frees room late
   std::map<std::filesystem::path, std::string> reported_{};  // the last problem of each index
+  std::set<std::filesystem::path> impossible_{};             // indexes whose limit was said to be more than there is
 };
 
 }  // namespace campipe

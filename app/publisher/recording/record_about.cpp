@@ -10,8 +10,6 @@
 namespace campipe {
 namespace {
 
-constexpr double longest_age = 3.2e8;  // s, ten years
-
 std::optional<std::int64_t> bytes_in(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
   if (found == line.end()) return std::nullopt;
@@ -62,7 +60,8 @@ RecordAbout about_in(const nlohmann::json& line) {
   RecordAbout about{line.at("camera"), line.at("output"), line.at("path"), line.value("node", ""), {}};
   if (const auto age = line.find("delete_after_s"); age != line.end()) {
     const double seconds = age->get<double>();
-    if (!(seconds > 0 && seconds <= longest_age)) throw Error("'delete_after_s' is no time");
+    if (!(seconds > 0 && seconds <= std::chrono::duration<double>(longest_age_of_files).count()))
+      throw Error("'delete_after_s' is no time");
     about.limits.age = std::chrono::nanoseconds(std::llround(seconds * 1e9));
   }
   about.limits.bytes = bytes_in(line, "max_size");

@@ -19,6 +19,7 @@ namespace campipe {
 
 struct ResolvedOutput;
 
+inline constexpr std::chrono::hours longest_age_of_files{3650 * 24};
 inline constexpr std::string_view index_ending = ".index.jsonl";  // of the file's name
 
 // Where the index of a recording lies: in the folder of its path up to the first part with a time field; for camera

@@ -72,7 +72,7 @@ bool RecordArchive::is_current() const { return loaded_ && left_ && left_ == sta
 std::optional<RecordArchive::Stamp> RecordArchive::stamp() const {
   struct stat status {};
   if (!status_below(in_own_folder(index_path_), status)) return std::nullopt;
-  return Stamp{status.st_ino, status.st_size};
+  return Stamp{status.st_dev, status.st_ino, status.st_size};
 }
 
 }  // namespace campipe

@@ -58,6 +58,7 @@ class RecordArchive {
  private:
   // Which index it was, and how long.
   struct Stamp {
+    dev_t device = 0;
     std::uint64_t inode = 0;
     std::int64_t size = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;

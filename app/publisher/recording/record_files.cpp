@@ -50,9 +50,10 @@ RecordFiles::RecordFiles(const ResolvedOutput& config, RecordStore& store, Audio
       lock_(std::make_shared<RecordLock>(names_.index())) {}
 
 void RecordFiles::start(Clock::time_point wait_until) {
+  bool is_another_folder = false;
   const auto is_taken = [&] {
     try {
-      lock_->take();
+      is_another_folder = lock_->take();
       return true;
     } catch (const RecordFileError&) {
       if (Clock::now() >= wait_until) throw;
@@ -60,12 +61,19 @@ void RecordFiles::start(Clock::time_point wait_until) {
     }
   };
   while (!is_taken()) std::this_thread::sleep_for(lock_interval);
+  if (disk_ && is_another_folder) return start_anew();
   if (disk_) return;
   const auto left = left_open(store_.state());
   const auto before = ended_before(store_.state());
   const bool is_over = before && (!left || left->file != before->begin.file);  // the name may have been taken again
   auto ending = is_over ? ending_of(names_.below(before->begin.file)) : nullptr;
   disk_.emplace(about_of(config_), lock_, house_, left, before, std::move(ending));
+}
+
+// Its disk is another one now, or its folder was deleted: the index that was there is none of what is there.
+void RecordFiles::start_anew() {
+  disk_.reset();
+  disk_.emplace(about_of(config_), lock_, house_, std::nullopt, std::nullopt, nullptr);
 }
 
 // What is left open by a predecessor whose lock is not ours is ended by the next reader of the index.

@@ -69,6 +69,7 @@ class RecordFiles {
   }
 
  private:
+  void start_anew();
   bool begin(const PacketView& first, const StreamParameters& stream);
   bool has_other_audio();
   void warn_of_clock_step();

@@ -68,13 +68,13 @@ bool RecordLock::is_held() const {
          held.st_ino == there.st_ino;
 }
 
-void RecordLock::take() {
-  if (is_held()) return;
+bool RecordLock::take() {
+  if (is_held()) return false;
   UniqueFd fd = make_folders_of(path_) ? open_lock(path_) : UniqueFd();
   if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
     write_holder(fd);
     fd_ = std::move(fd);
-    return;
+    return true;
   }
   if (fd && errno == EWOULDBLOCK) {
     const std::string holder = holder_in(fd);
@@ -90,6 +90,7 @@ void RecordLock::take() {
     spdlog::warn("{}; another rig that records there would not be noticed",
                  file_error("cannot lock " + path_.whole(), errno).what());
   }
+  return false;
 }
 
 }  // namespace campipe

@@ -21,8 +21,8 @@ class RecordLock {
 
   // Takes it where it is not held; also where its file is gone, and with it what keeps others away. Waits for the disk
   // only. Throws RecordFileError where another process has it. A disk without locks is reported once, and counts as
-  // free.
-  void take();
+  // free. True: it was not held, and is now, in this folder.
+  bool take();
   void release() { fd_ = UniqueFd(); }
 
  private:

@@ -122,7 +122,8 @@ const Recordings::Names& Recordings::read(const fs::path& path, Known& known) {
   struct stat status {};
   const bool there = fd && ::fstat(fd.get(), &status) == 0;
   const auto size = there ? static_cast<std::uint64_t>(status.st_size) : 0;
-  if (status.st_ino != known.inode || size < known.size) known = {.inode = status.st_ino, .size = 0, .recordings = {}};
+  const bool is_same = status.st_dev == known.device && status.st_ino == known.inode && size >= known.size;
+  if (!is_same) known = {.device = status.st_dev, .inode = status.st_ino, .size = 0, .recordings = {}};
   if (size == known.size) return known.recordings;
   LineReader in(std::move(fd), std::max(known.size, size - std::min(size, most_index_bytes)), size);
   std::string text;

@@ -87,7 +87,8 @@ class Recordings {
   using Names = std::map<std::string, std::shared_ptr<const ListedRecording>>;
   // What was read of an index so far; ListedRecording::id is the file's name only.
   struct Known {
-    std::uint64_t inode = 0;  // another one: it was replaced
+    dev_t device = 0;
+    std::uint64_t inode = 0;  // another one, or on another disk: it was replaced
     std::uint64_t size = 0;   // of the whole lines that have been read
     Names recordings;
   };
