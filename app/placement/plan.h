@@ -113,7 +113,7 @@ struct PlanError : Error {
 bool may_use_gpus(const RigConfig& rig);
 // Some key can be checked only when they are known.
 bool names_gpus(const LoadedConfig& loaded);
-// What is wrong with the GPUs that a configuration names. Both lists are in the order of the file.
+// Errors of the keys that name GPUs. Each list follows the order of the file.
 struct GpuFindings {
   std::vector<ConfigError> mistakes;  // whatever the machine: such as places on other nodes where there is no cluster
   // What the configuration asks of this machine's GPUs and they do not have, now: the cameras run on what there is.

@@ -110,8 +110,7 @@ void take_config(AudioParameters& audio, const std::vector<std::uint8_t>& config
   if (channels > 0) audio.channels = static_cast<int>(channels == 7 ? 8 : channels);
 }
 
-// What a container says anew in its midst (FLV, the init segments of HLS), with the packet that it is for; empty:
-// nothing.
+// The AAC header that a container changes at this packet (FLV, an init segment of HLS); empty: it changes none.
 std::vector<std::uint8_t> new_config_of(const AVCodecParameters& codec, const AVPacket& packet) {
   std::size_t size = 0;
   const std::uint8_t* data = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size);

@@ -161,6 +161,7 @@ void ClusterRig::on(const messages::ClusterDuties& duties) {
     duties_->emplace(duty.camera, duty.leaving);
     take_fence(duty.camera, duty.fence);
   }
+  std::erase_if(failed_, [this](const auto& failed) { return !duties_->contains(failed.first); });
 }
 
 void ClusterRig::take_fence(const std::string& name, const std::string& fence) {
@@ -183,6 +184,7 @@ void ClusterRig::on(const messages::ClusterLease& lease) {
 // Before it was a member, nothing of it has run.
 void ClusterRig::on(const messages::NodeNameTaken& taken) {
   duties_.emplace();
+  failed_.clear();
   if (!was_member_) return on_refused_(taken.reason);
   spdlog::error("{}; its cameras are stopped here", taken.reason);
 }
@@ -219,7 +221,6 @@ void ClusterRig::follow_links() {
 void ClusterRig::follow_unfit() {
   const auto now = Clock::now();
   const std::vector<std::string> before = unfit_.names();
-  std::erase_if(failed_, [this](const auto& failed) { return duties_ && !duties_->contains(failed.first); });
   for (const auto& [name, known] : cameras_) {
     const bool cannot_run = !known.problem.empty() || failed_.contains(name);
     unfit_.look(name, cannot_run ? Seen::cannot_run : seen_of(rig_.cameras.find(name)), now);

@@ -1,8 +1,8 @@
 // The cameras that a node of a cluster cannot run or record, so that other nodes get them: a disk is full or not there,
 // a GPU is missing. Pure arithmetic of times; one thread.
 //
-// Of a camera that has left it cannot be seen when it could be recorded here again. It may come back some minutes
-// later, and no sooner: all nodes of a cluster may record on the same full disk.
+// A node does not see when a camera that has left could be recorded here again. So the camera may come back after
+// `try_again`, and no sooner: all nodes of a cluster may record on the same full disk.
 #pragma once
 
 #include <cstdint>

@@ -81,6 +81,44 @@ char* duplicate(const std::string& text) {
   return copy;
 }
 
+// As long as it lives, what this thread reads of an input is counted: its context has no room for more than its
+// protocol. One at a time.
+class CountedReading {
+ public:
+  explicit CountedReading(const AVFormatContext& input) : io_(is_counted(*input.iformat) ? input.pb : nullptr) {
+    if (io_ == nullptr || io_->read_packet == nullptr) return;
+    read_ = std::exchange(io_->read_packet, read);
+    of_this_thread = this;
+  }
+  ~CountedReading() {
+    if (read_ == nullptr) return;
+    of_this_thread = nullptr;
+    io_->read_packet = read_;
+  }
+  CountedReading(const CountedReading&) = delete;
+  CountedReading& operator=(const CountedReading&) = delete;
+
+  [[nodiscard]] bool are_too_many() const { return units_.are_too_many(); }
+
+ private:
+  // Sound that is not compressed has such bytes, too, and the others' containers are made for files.
+  static bool is_counted(const AVInputFormat& format) {
+    return av_match_name(format.name, "mpegts,mpeg,h264,hevc,flv,live_flv") != 0;
+  }
+  static int read(void* opaque, std::uint8_t* to, int size) {
+    const int count = of_this_thread->read_(opaque, to, size);
+    if (count > 0) of_this_thread->units_.take({to, static_cast<std::size_t>(count)});
+    return of_this_thread->are_too_many() ? AVERROR_INVALIDDATA : count;
+  }
+
+  static thread_local CountedReading* of_this_thread;
+
+  AVIOContext* io_;
+  int (*read_)(void* opaque, std::uint8_t* to, int size) = nullptr;  // its protocol's
+  UnitsInBytes units_;
+};
+thread_local CountedReading* CountedReading::of_this_thread = nullptr;
+
 }  // namespace
 
 std::span<const std::string_view> formats_of_files() { return file_formats; }
@@ -102,36 +140,8 @@ void limit_pieces(AVFormatContext& hls) {
   hls.format_whitelist = duplicate(comma_separated(formats));
 }
 
-namespace {
-
-// What the analysis of this thread reads, as libavformat gets it: its contexts have no room for more than their
-// protocol.
-struct CountedReading {
-  int (*read)(void* opaque, std::uint8_t* to, int size) = nullptr;
-  UnitsInBytes units{};
-};
-thread_local CountedReading* counted_reading = nullptr;
-
-// Sound that is not compressed has such bytes, too, and the others' containers are made for files.
-bool is_counted(const AVInputFormat& format) {
-  return av_match_name(format.name, "mpegts,mpeg,h264,hevc,flv,live_flv") != 0;
-}
-
-int read_counted(void* opaque, std::uint8_t* to, int size) {
-  const int count = counted_reading->read(opaque, to, size);
-  if (count > 0) counted_reading->units.take({to, static_cast<std::size_t>(count)});
-  return counted_reading->units.are_too_many() ? AVERROR_INVALIDDATA : count;
-}
-
-}  // namespace
-
 int find_stream_info(AVFormatContext& input) {
-  AVIOContext* const io = input.pb;
-  CountedReading counted;
-  if (io != nullptr && io->read_packet != nullptr && is_counted(*input.iformat)) {
-    counted.read = std::exchange(io->read_packet, read_counted);
-    counted_reading = &counted;
-  }
+  const CountedReading counted(input);
   std::vector<AVDictionary*> options;  // of each stream
   for (unsigned i = 0; i < input.nb_streams; ++i) {
     LibavOptions one;
@@ -140,9 +150,7 @@ int find_stream_info(AVFormatContext& input) {
   }
   const int code = avformat_find_stream_info(&input, options.data());
   for (AVDictionary* one : options) const LibavOptions owned(one);
-  counted_reading = nullptr;
-  if (io != nullptr && io == input.pb && io->read_packet == read_counted) io->read_packet = counted.read;
-  return counted.units.are_too_many() ? AVERROR_INVALIDDATA : code;
+  return counted.are_too_many() ? AVERROR_INVALIDDATA : code;
 }
 
 void require_accepted_video(const AVCodecParameters& stream, const std::string& name) {

@@ -161,7 +161,7 @@ class FileSource final : public Source {
                  static_cast<double>(video.duration) * av_q2d(video.time_base), missing);
   }
 
-  // Of a stream to which the video has moved back: its parser has had that since then.
+  // The video has moved back to a stream, and its parser hands out a frame from before the video left.
   bool is_left_over(const AVPacket& packet) {
     if (std::exchange(serial_, stream().serial) != stream().serial) moved_at_ = newest_position_;
     newest_position_ = std::max(newest_position_, packet.pos);

@@ -220,7 +220,11 @@ int HttpPieces::admit(AVIOContext*& io, const std::string& url, bool is_piece) {
     audio_header_.take(std::move(headers.audio));
     return code;
   } catch (...) {
-    avio_closep(&io);
+    if (parts_ && io == parts_->io()) {
+      io = nullptr;  // restart() closes it
+    } else {
+      avio_closep(&io);
+    }
     throw;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "core/ascii_case.h"
 #include "core/c_callback.h"
+#include "core/trimmed.h"
 #include "stages/sources/io_beginning.h"
 
 namespace campipe {
@@ -35,13 +36,10 @@ std::string read_line(AVIOContext& io, std::string& text) {
   return line.ends_with('\n') ? line : "";
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
+// With its end, or without.
+std::string_view content_of(std::string_view line) { return trimmed(line, " \t\r\n"); }
 
-// Text lines, each with its end but the last one.
+// The first line of `text`, with its end if it has one, which is taken out of it.
 std::string_view next_line(std::string_view& text) {
   const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
   const std::string_view line = text.substr(0, size);
@@ -65,7 +63,7 @@ std::size_t size_of_part_head(std::string_view text) {
     if (!is_text(line)) return 0;
     if (!whole) break;
     if (first) continue;
-    if (trimmed(line).empty())
+    if (content_of(line).empty())
       return text.size() < longest_head || !rest.empty() ? static_cast<std::size_t>(line.end() - text.begin()) : 0;
     if (!is_header(line)) return 0;
   }
@@ -74,21 +72,21 @@ std::size_t size_of_part_head(std::string_view text) {
 
 bool is_jpeg_by_another_name(std::string_view type) {
   constexpr std::array<std::string_view, 4> names{usual_type, "image/jpg", "image/pjpeg", "image/x-jpeg"};
-  const std::string_view name = trimmed(type.substr(0, type.find(';')));
-  return !equal_without_case(trimmed(type), usual_type) &&
+  const std::string_view name = content_of(type.substr(0, type.find(';')));
+  return !equal_without_case(content_of(type), usual_type) &&
          std::ranges::any_of(names, [&](std::string_view known) { return equal_without_case(name, known); });
 }
 
 std::string with_usual_type(std::string_view head) {
   const std::string usual = "Content-Type: " + std::string(usual_type) + "\r\n";
   std::string text(next_line(head));
-  bool has_type = trimmed(text).ends_with("--");  // behind the last part there is none
+  bool has_type = content_of(text).ends_with("--");  // behind the last part there is none
   while (!head.empty()) {
     const std::string_view line = next_line(head);
     const auto colon = line.find(':');
     const bool is_type =
-        colon != std::string_view::npos && equal_without_case(trimmed(line.substr(0, colon)), "content-type");
-    if (trimmed(line).empty() && !has_type) text += usual;
+        colon != std::string_view::npos && equal_without_case(content_of(line.substr(0, colon)), "content-type");
+    if (content_of(line).empty() && !has_type) text += usual;
     has_type = has_type || is_type;
     text += is_type && is_jpeg_by_another_name(line.substr(colon + 1)) ? std::string_view(usual) : line;
   }
@@ -109,12 +107,10 @@ std::string PartHeads::take(std::string_view bytes) {
       passed += with_usual_type(rest.substr(0, size));
       rest.remove_prefix(size);
     }
-    const std::size_t next = rest.find(head_begins, 0);
+    const std::size_t next = rest.find(head_begins);
     if (next == std::string_view::npos) {
-      std::size_t kept = 0;  // that may be its beginning
-      while (kept < head_begins.size() - 1 && !rest.ends_with(head_begins.substr(0, head_begins.size() - 1 - kept)))
-        ++kept;
-      kept = head_begins.size() - 1 - kept;
+      std::size_t kept = head_begins.size() - 1;  // that may be its beginning
+      while (!rest.ends_with(head_begins.substr(0, kept))) --kept;
       passed += rest.substr(0, rest.size() - kept);
       rest.remove_prefix(rest.size() - kept);
       break;

@@ -6,17 +6,12 @@
 
 #include "core/ascii_case.h"
 #include "core/printable.h"
+#include "core/trimmed.h"
 #include "stages/sources/login_challenge.h"
 #include "stages/sources/rtsp_dialogue.h"
 
 namespace campipe {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 constexpr std::size_t most_tracks = 64;  // more than any camera has: each refusal goes through them
 

@@ -117,25 +117,21 @@ class FollowedHls : public FollowedSources {
     EXPECT_EQ(second.pictures.size(), 50U) << rig.log();
     return first.pictures.size();
   }
+  // Of fragments of MP4, with the init segment of each encoder.
+  std::size_t record_fragments(const std::string& third, const std::string& fourth) {
+    const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
+    make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");
+    make_pieces("b", "192x160", fragments + "b.mp4 -hls_segment_filename b%d.m4s");
+    return record(
+        "#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1,\na0.m4s\n#EXTINF:1,\na1.m4s\n#EXT-X-DISCONTINUITY\n"
+        "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:1,\n" +
+        third + "\n#EXTINF:1,\n" + fourth + "\n");
+  }
 };
 
-TEST_F(FollowedHls, HasAnotherInitSegment) {
-  const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
-  make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");
-  make_pieces("b", "192x160", fragments + "b.mp4 -hls_segment_filename b%d.m4s");
-  EXPECT_EQ(record("#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1,\na0.m4s\n#EXTINF:1,\na1.m4s\n#EXT-X-DISCONTINUITY\n"
-                   "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:1,\nb2.m4s\n#EXTINF:1,\nb3.m4s\n"),
-            50U);
-}
+TEST_F(FollowedHls, HasAnotherInitSegment) { EXPECT_EQ(record_fragments("b2.m4s", "b3.m4s"), 50U); }
 
-TEST_F(FollowedHls, HasTimesThatBeginAnew) {
-  const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
-  make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");
-  make_pieces("b", "192x160", fragments + "b.mp4 -hls_segment_filename b%d.m4s");
-  EXPECT_EQ(record("#EXT-X-MAP:URI=\"a.mp4\"\n#EXTINF:1,\na0.m4s\n#EXTINF:1,\na1.m4s\n#EXT-X-DISCONTINUITY\n"
-                   "#EXT-X-MAP:URI=\"b.mp4\"\n#EXTINF:1,\nb0.m4s\n#EXTINF:1,\nb1.m4s\n"),
-            50U);
-}
+TEST_F(FollowedHls, HasTimesThatBeginAnew) { EXPECT_EQ(record_fragments("b0.m4s", "b1.m4s"), 50U); }
 
 TEST_F(FollowedHls, HasItsVideoInOtherStreams) {
   make_pieces("a", "320x240", "-hls_segment_options mpegts_start_pid=256 -hls_segment_filename a%d.ts");

@@ -25,6 +25,18 @@ class HttpRefusals : public WithClip {
   }
   static std::string picture() { return bytes_of(file("picture.jpg")); }
 
+  // `camera` sends nothing but that picture, again and again; `as`: how.
+  static void expect_pictures(const Server& camera, const std::string& as) {
+    const auto source = open_source(source_of(local("http", camera.port(), "/stream")), never);
+    EXPECT_EQ(source->stream().codec->width, 320);
+    const AvPacket packet = make_av_packet();
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_EQ(source->read(*packet), ReadResult::packet);
+      EXPECT_EQ(static_cast<std::size_t>(packet->size), picture().size()) << as;
+      av_packet_unref(packet.get());
+    }
+  }
+
   // MJPEG; `refuses`: a request, with this answer, or not.
   static auto mjpeg(std::function<std::string(const std::string&)> refuses) {
     const std::string part =
@@ -143,14 +155,7 @@ TEST_F(HttpRefusals, MultipartThatBeginsWithoutABoundary) {
       send_all(fd, "HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace;boundary=frame\r\n\r\n" + begin);
       while (!over && send_all(fd, next)) std::this_thread::sleep_for(milliseconds(20));
     });
-    const auto source = open_source(source_of(local("http", camera.port(), "/stream")), never);
-    EXPECT_EQ(source->stream().codec->width, 320);
-    const AvPacket packet = make_av_packet();
-    for (int i = 0; i < 10; ++i) {
-      ASSERT_EQ(source->read(*packet), ReadResult::packet);
-      EXPECT_EQ(static_cast<std::size_t>(packet->size), picture().size()) << begin;
-      av_packet_unref(packet.get());
-    }
+    expect_pictures(camera, begin);
   }
 }
 
@@ -165,13 +170,7 @@ TEST_F(HttpRefusals, MultipartWhosePartsHaveOtherTypes) {
       const std::string part = "--frame\r\n" + type + size + "\r\n" + picture() + "\r\n";
       while (!over && send_all(fd, part)) std::this_thread::sleep_for(milliseconds(20));
     });
-    const auto source = open_source(source_of(local("http", camera.port(), "/stream")), never);
-    const AvPacket packet = make_av_packet();
-    for (int i = 0; i < 10; ++i) {
-      ASSERT_EQ(source->read(*packet), ReadResult::packet);
-      EXPECT_EQ(static_cast<std::size_t>(packet->size), picture().size()) << type;
-      av_packet_unref(packet.get());
-    }
+    expect_pictures(camera, type);
   }
 }
 

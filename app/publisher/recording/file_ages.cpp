@@ -84,8 +84,8 @@ std::vector<FileAges::Gap> FileAges::doubted_gaps(const std::vector<ClosingTime>
   return doubted;
 }
 
-// Of files of this start of the machine it is known how long ago they were closed, at most; those of others whose time
-// cannot be right are at least as old as this process is.
+// The monotonic clock bounds the age of a file that was closed since the machine started. Another file whose time
+// cannot be right is at least as old as this process.
 std::int64_t FileAges::age_of(const ClosingTime& file, const std::vector<Gap>& doubted, std::int64_t utc) const {
   const bool is_wrong_time = is_wrong(file.written, utc);
   if (file.up && !file.up->boot.empty() && file.up->boot == this_boot()) {

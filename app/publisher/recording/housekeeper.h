@@ -28,7 +28,7 @@ namespace campipe {
 // Bytes of its file system that are free; nothing: that cannot be found out.
 using FreeSpace = std::function<std::optional<std::int64_t>(const PathBelow& file)>;
 std::optional<std::int64_t> free_space(const PathBelow& file);
-// Likewise, of all there are.
+// The size of that file system in bytes; nothing: it cannot be found out.
 std::optional<std::int64_t> whole_space(const PathBelow& file);
 
 class Housekeeper {

@@ -43,9 +43,9 @@ class RecordArchive {
   [[nodiscard]] bool is_recorded() const { return is_recorded_; }
   void use(const std::function<void(RecordIndex&)>& job);
 
-  // Takes the lock of a recording that does not record. False: another process has it, or there is no index. Where
-  // another process has changed the index since let_go(), load_some() reads it anew. One thread calls take() and
-  // let_go().
+  // Takes the lock of a recording that does not record. Returns false where another process has the lock, or there is
+  // no index. An index that has changed since let_go() is loaded again by load_some(). take() and let_go() belong to
+  // one thread.
   bool take();
   void let_go();
   // It has been read, and nobody has changed it since it was let go.

@@ -55,17 +55,18 @@ bool Segment::fragment_ends_before(const PacketView& next) const {
 // By when the frame was taken, as the file's name: a writer that is late cuts at the same frames. Also when the clock
 // has been set back by so much that its boundary has become senseless.
 bool Segment::is_over(const PacketView& packet) const {
-  if (clock_jumped_ && !camera_clock_jumped_) return true;
-  if (camera_clock_jumped_ || clock_step_with(packet) != 0)
+  if (jump_ == Jump::of_machine) return true;
+  if (jump_ == Jump::of_camera || clock_step_with(packet) != 0)
     return packet.times.pts - file_.begin >= shortest_between_steps;
   if (boundary_ == 0) return false;
   const std::int64_t taken = capture_utc_of(packet.times);
   return taken >= boundary_ || taken < file_.start_utc - length_.count();
 }
 
-void Segment::clock_jumped() {
-  camera_clock_jumped_ = false;
-  clock_jumped_ = true;
+void Segment::clock_jumped() { end_by_length(Jump::of_machine); }
+
+void Segment::end_by_length(Jump why) {
+  jump_ = why;
   end_utc_ = file_.start_utc + (end_ - file_.begin);
 }
 
@@ -79,9 +80,8 @@ std::int64_t Segment::clock_step_with(const PacketView& packet) const {
 void Segment::follow_camera_clock(const PacketView& packet) {
   const std::int64_t step = clock_step_with(packet);
   if (is_by_camera(packet)) camera_clock_ = packet.times.capture_utc - packet.times.pts;
-  if (step == 0 || clock_jumped_) return;
-  clock_jumped();
-  camera_clock_jumped_ = true;
+  if (step == 0 || jump_ != Jump::none) return;
+  end_by_length(Jump::of_camera);
   clock_step_ = std::chrono::nanoseconds(step);
 }
 
@@ -95,8 +95,8 @@ void Segment::write(const PacketView& packet, bool is_new) {
   recorder_->write(packet);
   fragment_.end_dts = packet.dts + packet.times.duration;
   end_ = std::max(end_, packet.times.pts + packet.times.duration);
-  end_utc_ = clock_jumped_ ? file_.start_utc + (end_ - file_.begin)
-                           : std::max(end_utc_, capture_utc_of(packet.times) + packet.times.duration);
+  end_utc_ = jump_ != Jump::none ? file_.start_utc + (end_ - file_.begin)
+                                 : std::max(end_utc_, capture_utc_of(packet.times) + packet.times.duration);
   ++fragment_.packets;
   if (is_new) ++fragment_.new_packets;
 }

@@ -100,8 +100,10 @@ class Segment {
   FileEnd ended_ = FileEnd::none;
   Extent committed_;
   Fragment fragment_;
-  bool clock_jumped_ = false;
-  bool camera_clock_jumped_ = false;
+  enum class Jump : std::uint8_t { none, of_camera, of_machine };
+  void end_by_length(Jump why);
+
+  Jump jump_ = Jump::none;  // of the clock
   std::optional<std::chrono::nanoseconds> clock_step_;
   std::optional<std::int64_t> camera_clock_;  // of the newest frame: UTC by the camera, less the time line's
   std::int64_t end_;                          // of the newest frame, like the next one

@@ -81,7 +81,8 @@ class Recordings {
     std::string record_path;
     std::filesystem::path index;
     std::string node{};  // of the cluster, whose recordings these are; empty: this one
-    // Of another node, in the same folder; nothing: no node has such a name.
+    // The same output as recorded by node `other` in the same folder. Returns nothing where `other` is no name of a
+    // node.
     [[nodiscard]] std::optional<Stream> of(const std::string& other) const;
   };
   using Names = std::map<std::string, std::shared_ptr<const ListedRecording>>;
