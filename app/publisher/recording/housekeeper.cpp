@@ -25,10 +25,10 @@ std::optional<std::int64_t> free_on_disk(const FreeSpace& free, const RecordArch
   return free(in_own_folder(archive.index()));
 }
 
-using statvfs_t = struct statvfs;
+using DiskStatus = struct statvfs;
 
-std::optional<std::int64_t> space(const PathBelow& file, fsblkcnt_t statvfs_t::*blocks) {
-  statvfs_t status{};
+std::optional<std::int64_t> space(const PathBelow& file, fsblkcnt_t DiskStatus::*blocks) {
+  DiskStatus status{};
   const UniqueFd folder = open_folder_of(file, O_PATH);
   if (!folder || ::fstatvfs(folder.get(), &status) != 0 || status.f_frsize == 0) return std::nullopt;
   const std::uint64_t most = INT64_MAX / status.f_frsize;
@@ -37,9 +37,9 @@ std::optional<std::int64_t> space(const PathBelow& file, fsblkcnt_t statvfs_t::*
 
 }  // namespace
 
-std::optional<std::int64_t> free_space(const PathBelow& file) { return space(file, &statvfs_t::f_bavail); }
+std::optional<std::int64_t> free_space(const PathBelow& file) { return space(file, &DiskStatus::f_bavail); }
 
-std::optional<std::int64_t> whole_space(const PathBelow& file) { return space(file, &statvfs_t::f_blocks); }
+std::optional<std::int64_t> whole_space(const PathBelow& file) { return space(file, &DiskStatus::f_blocks); }
 
 // True: it may be changed, and all of it has been read.
 bool Housekeeper::hold(const Recording& recording) {
