@@ -177,7 +177,7 @@ void Ingest::deliver() {
   while (!camera_.stop.stopped()) {
     camera_.stop.beat();
     if (!read(*packet)) break;
-    if (camera_.live) report_state(true, "");
+    if (camera_.live) report_state(router_.missing().empty(), router_.missing());
     take(*packet);
     av_packet_unref(packet.get());
     if (camera_.stop.given_up()) return;

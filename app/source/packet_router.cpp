@@ -45,6 +45,7 @@ std::optional<std::int64_t> PacketRouter::resume_file() {
 void PacketRouter::begin(const SourceStream& stream) {
   has_key_frame_ = false;
   first_arrival_.reset();
+  missing_.clear();
   followed_.begin(stream);
   copies_.begin(followed_.stream());
   outlet_.begin(followed_.stream());
@@ -75,20 +76,20 @@ void PacketRouter::warn_of(FollowedStream::Fault fault) {
       camera_.name(), what, *more);
 }
 
-// Once for each connection.
 void PacketRouter::await_key_frame(const AVPacket& packet, std::int64_t arrival) {
-  if (has_key_frame_ || (packet.flags & AV_PKT_FLAG_KEY) != 0 || followed_.stream().codec == nullptr) {
+  if (has_key_frame_) return;
+  if ((packet.flags & AV_PKT_FLAG_KEY) != 0 || followed_.stream().codec == nullptr) {
     has_key_frame_ = true;
+    missing_.clear();
     return;
   }
   const std::int64_t first = first_arrival_.value_or(arrival);
   first_arrival_ = first;
-  if (arrival - first < long_without_key_frame) return;
-  has_key_frame_ = true;
-  spdlog::warn(
-      "{}: it has sent frames for {} s, and no key frame: nothing of it can be decoded, recorded or shown before one "
-      "comes; let the camera send one every few seconds (its interval of I-frames, without intra refresh)",
-      camera_.name(), long_without_key_frame / 1'000'000'000);
+  if (arrival - first < long_without_key_frame || !missing_.empty()) return;
+  missing_ = "it has sent frames for " + std::to_string(long_without_key_frame / 1'000'000'000) +
+             " s, and no key frame: nothing of it can be decoded, recorded or shown before one comes; let the camera "
+             "send one every few seconds (its interval of I-frames, without intra refresh)";
+  if (!camera_.live) spdlog::warn("{}: {}", camera_.name(), missing_);  // a live source's is reported
 }
 
 void PacketRouter::follow_stream(const AVPacket& packet) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "app/source/camera_context.h"
 #include "app/source/followed_stream.h"
@@ -32,6 +33,8 @@ class PacketRouter {
   void begin(const SourceStream& stream);
   void video(const AVPacket& packet);
   void audio(const AVPacket& packet, const ReadAhead::Times& times);
+  // What the connection lacks, so that nothing comes of its packets; empty: nothing.
+  [[nodiscard]] const std::string& missing() const { return missing_; }
   // No packet follows for now, and frames continue at a key frame; or the connection has failed; or that was all.
   void empty() { outlet_.mark(RecordKind::empty); }
   void disconnect() { outlet_.mark(RecordKind::lost); }
@@ -57,8 +60,9 @@ class PacketRouter {
   LineLimit undecodable_lines_{std::chrono::minutes(10)};
   LineLimit cut_lines_{std::chrono::hours(24)};
   bool decoding_ended_ = false;
-  bool has_key_frame_ = false;  // of this connection, or it was said that there is none
+  bool has_key_frame_ = false;  // of this connection
   std::optional<std::int64_t> first_arrival_;
+  std::string missing_;
   LineLimit sound_lines_{std::chrono::minutes(10)};
 };
 

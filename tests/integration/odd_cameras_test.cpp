@@ -101,6 +101,42 @@ TEST(OddCameras, FramesOfH265BeginWithAKeyFrame) {
   }
 }
 
+// Its frames come, and nothing can be made of them: that is said where people look, and it comes by itself.
+TEST(OddCameras, WithoutAKeyFrameIsAway) {
+  const TemporaryFolder folder;
+  constexpr int before = 390;  // more than 15 s
+  constexpr int behind = 60;
+  const auto encode = [&](int frames, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"-f",        "lavfi",
+                                       "-i",        "testsrc2=size=160x128:rate=25",
+                                       "-frames:v", std::to_string(frames),
+                                       "-c:v",      "libx264",
+                                       "-preset",   "ultrafast",
+                                       "-threads",  "1",
+                                       "-g",        "1000",
+                                       "-bf",       "0",
+                                       "-pix_fmt",  "yuv420p"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.push_back(folder.path() / "part.h264");
+    run_ffmpeg(arguments);
+    return read_text(folder.path() / "part.h264");
+  };
+  RtspCamera camera({.h264 = encode(before + 1, {"-bsf:v", "filter_units=remove_types=5"}) + encode(behind, {}),
+                     .frames = before + behind});
+  RigRun rig("cameras:\n  dock:\n    source: \"" + camera.url() +
+             "\"\n    rtsp_transport: tcp\n    record: {path: dock.mp4}\n");
+  const auto says = [&](const char* text) { return rig.log().find(text) != std::string::npos; };
+  EXPECT_TRUE(eventually([&] { return says("dock: away: it has sent frames for 15 s, and no key frame"); }))
+      << rig.log();
+  EXPECT_TRUE(eventually([&] { return says("dock: delivers again"); })) << rig.log();
+  EXPECT_TRUE(eventually([&] { return camera.connections() >= 2; })) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+  const nlohmann::json dock = rig.camera("dock");
+  EXPECT_EQ(dock.at("frames").at("recorded"), behind) << rig.log();
+  EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), std::size_t{behind}) << rig.log();
+}
+
 TEST(OddCameras, APictureIsFetchedAgainAndAgain) {
   const TemporaryFolder folder;
   run_ffmpeg({"-f", "lavfi", "-i", "testsrc2=size=320x240", "-frames:v", "1", folder.path() / "picture.jpg"});

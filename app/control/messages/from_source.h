@@ -20,7 +20,7 @@ struct SourceOver {
   static void fields(auto& m, auto&& f) { f("camera", m.camera), f("failure", m.failure), f("at_end", m.at_end); }
 };
 
-// Whether a live source delivers.
+// Whether a live source delivers something that can be shown.
 struct SourceState {
   static constexpr std::string_view type = "source_state";
   CameraId camera;
