@@ -325,9 +325,15 @@ TEST_P(WatchedCameras, AreDecodedOnlyWhileSomebodyWatches) {
   EXPECT_TRUE(eventually([&] { return rests(); })) << rig_->log();
   const json found = end();
   EXPECT_THAT(found.at("frames").at("dropped"), IsEmpty());
-  const VideoFile recorded = read_video(rig_->file("dock.mkv"));
-  EXPECT_EQ(recorded.complaints, 0) << recorded.text;
-  EXPECT_EQ(recorded.packets, found.at("frames").at("encoded").get<std::size_t>());
+  std::size_t recorded = 0;
+  // More than one where the camera had too little of the CPU, and its clock seemed to be set.
+  for (const fs::directory_entry& each : fs::directory_iterator(rig_->folder())) {
+    if (each.path().extension() != ".mkv") continue;
+    const VideoFile file = read_video(each.path());
+    EXPECT_EQ(file.complaints, 0) << file.text;
+    recorded += file.packets;
+  }
+  EXPECT_EQ(recorded, found.at("frames").at("encoded").get<std::size_t>()) << rig_->log();
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, WatchedCameras, testing::Values("h265", "mjpeg"));

@@ -203,11 +203,12 @@ void Housekeeping::keep(const ResolvedOutput& config) {
   known.due_at = {};
 }
 
-// Threads are started here, and belong to no camera. A folder that does not answer holds up its own only.
+// Threads are started here, and belong to no camera. A folder that does not answer holds up its own only. A disk on
+// which no recording has a limit may have others beside them that have.
 void Housekeeping::tick() {
   const std::lock_guard lock(state_->mutex);
   for (auto& [index, known] : state_->known) {
-    if (known.disk && known.is_limited() && state_->disks.insert(*known.disk).second)
+    if (known.disk && state_->disks.insert(*known.disk).second)
       std::thread([state = state_, disk = *known.disk] { state->work(disk); }).detach();
     if (known.disk || known.is_searched || known.claims > 0 || !known.is_limited()) continue;
     if (Clock::now() < known.search_at) continue;

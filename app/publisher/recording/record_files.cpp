@@ -115,8 +115,10 @@ void RecordFiles::warn_of_clock_step() {
   const auto step = segment_->take_clock_step();
   const auto more = step ? clock_lines_.pass() : std::nullopt;
   if (!more) return;
-  spdlog::warn("{}: the camera has set its clock by {:+.1f} s: a new file begins with the next key frame{}",
-               config_.name, std::chrono::duration<double>(*step).count(), *more);
+  spdlog::warn(
+      "{}: by its frames' timestamps the camera's time of day has jumped by {:+.1f} s: a new file begins with the next "
+      "key frame{}",
+      config_.name, std::chrono::duration<double>(*step).count(), *more);
 }
 
 void RecordFiles::resume_left(const PacketView& packet, const StreamParameters& stream) {

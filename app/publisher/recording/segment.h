@@ -54,7 +54,7 @@ class Segment {
   // This machine's clock was set: the file is over with the next key frame, and ends as long after its start as it
   // lasts, whatever the clock shows by then. So it is where the camera sets its own, but not more often than each 10 s.
   void clock_jumped();
-  // Once: by how much the camera has set its clock.
+  // Once: by how much that was.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> take_clock_step() { return std::exchange(clock_step_, {}); }
   // It would be shown before the file begins: what it refers to is in none.
   [[nodiscard]] bool is_before(const PacketView& packet) const { return !packet.key && packet.times.pts < file_.begin; }
