@@ -77,7 +77,9 @@ int check(const LoadedConfig& loaded, std::vector<ConfigError> errors, const std
   errors.insert(errors.end(), found.errors.begin(), found.errors.end());
   sort_by_place(errors);
   if (report_errors(errors, file)) return usage_error;
-  for (const std::string& line : describe_conditions(loaded.conditions, file)) std::cout << line << '\n';
+  std::vector<ConfigError> conditions = loaded.conditions;
+  conditions.insert(conditions.end(), found.conditions.begin(), found.conditions.end());
+  for (const std::string& line : describe_conditions(std::move(conditions), file)) std::cout << line << '\n';
   std::cout << "fine: " << count_of(loaded.rig) << '\n';
   return 0;
 }

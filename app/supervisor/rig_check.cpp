@@ -31,13 +31,17 @@ constexpr auto longest_open = std::chrono::seconds(10);
 const std::string unknown_outcome =
     "H.264 that plays everywhere is passed on as it comes, anything else encoded as h264";
 
-void refuse(RigCheck& check, const ConfigPlace& place, const std::string& message) {
+void add(std::vector<ConfigError>& errors, const ConfigPlace& place, const std::string& message) {
   const auto is_same = [&](const ConfigError& error) {  // of `defaults`
     return place.line > 0 && error.line == place.line && error.column == place.column && error.message == message &&
            error.document == place.document;
   };
-  if (std::ranges::any_of(check.errors, is_same)) return;
-  check.errors.push_back({place.line, place.column, place.path, message, place.document});
+  if (std::ranges::any_of(errors, is_same)) return;
+  errors.push_back({place.line, place.column, place.path, message, place.document});
+}
+
+void refuse(RigCheck& check, const ConfigPlace& place, const std::string& message) {
+  add(check.errors, place, message);
 }
 
 // Filters work on frames as they are shown.
@@ -121,8 +125,8 @@ void check_camera(const CameraConfig& camera, const GpuPlaces& places, RigCheck&
     check_all_filters(camera, in, places, check);
   } catch (const SourceError& error) {  // it is waited for
     check.lines.push_back(fmt::format("{}: {}: not tried: {}{}", camera.name, url, error.what(), encoded_as(camera)));
-  } catch (const std::exception& error) {
-    refuse(check, places.source, error.what());
+  } catch (const std::exception& error) {  // what a file contains is no mistake of the configuration
+    add(check.conditions, places.source, error.what());
   }
 }
 
