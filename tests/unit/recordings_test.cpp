@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <utility>
 
 #include "core/clock.h"
@@ -236,6 +239,28 @@ TEST_F(RecordingsTest, AFolderThatIsALinkIsFollowedAndItsIndexIsNot) {
   std::filesystem::rename(folder_ / "gate.index.jsonl", outer_.path() / "index");
   std::filesystem::create_symlink(outer_.path() / "index", folder_ / "gate.index.jsonl");
   EXPECT_THAT(ids("ann", {{"camera", "gate"}}), IsEmpty());
+}
+
+// File systems number their files alike: the second index has the first one's inode, and is no shorter.
+TEST_F(RecordingsTest, OfAnotherDiskAreNotThoseOfTheOneBefore) {
+  const auto mount_with = [&](const std::string& file) {
+    if (::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=1m") != 0) return ino_t{0};
+    write("gate.index.jsonl", end(file, "10:05", "10:06"));
+    write(file, "video");
+    struct stat status {};
+    return ::stat((folder_ / "gate.index.jsonl").c_str(), &status) == 0 ? status.st_ino : ino_t{0};
+  };
+  const std::map<std::string, std::string> of_gate{{"camera", "gate"}};
+  EXPECT_THAT(ids("ann", of_gate), ElementsAre("gate/main/g.mp4"));
+  const ino_t first = mount_with("1.mp4");
+  if (first == 0) GTEST_SKIP() << "only root can make a disk";
+  const std::unique_ptr<const char, void (*)(const char*)> mounted(folder_.c_str(), [](const char* folder) {
+    while (::umount2(folder, MNT_DETACH) == 0) continue;
+  });
+  EXPECT_THAT(ids("ann", of_gate), ElementsAre("gate/main/1.mp4"));
+  const ino_t second = mount_with("2.mp4");
+  EXPECT_EQ(second, first) << "else this shows nothing";
+  EXPECT_THAT(ids("ann", of_gate), ElementsAre("gate/main/2.mp4"));
 }
 
 TEST_F(RecordingsTest, WhatIsAddedToTheIndexIsSeen) {
