@@ -183,7 +183,8 @@ class NearSide {
   std::jthread thread_;
 };
 
-// The end that receives, and a reader of each of its rings, which waits before each frame while the gate is shut.
+// The end that receives, and a reader of each of its rings, which begins when the one before has ended, and waits
+// before each frame while the gate is shut.
 class FarSide {
  public:
   FarSide(std::unique_ptr<LinkWire> wire, DropPolicy policy, LinkTiming timing = {})
@@ -238,9 +239,12 @@ class FarSide {
       reserve_seat(memory, 0);
       auto reader = std::make_unique<FrameRingReader>(memory, 0);
       reader->attach(policy_ == DropPolicy::block, link_queue);
-      ++rings_;
+      const unsigned before = rings_++;
       if (readers_.size() > 1) readers_.pop_front();  // which has long read all
-      readers_.emplace_back([this, reader = std::move(reader)] { read_all(*reader); });
+      readers_.emplace_back([this, reader = std::move(reader), before] {
+        while (!leaves_ && !eventually([&] { return rings_ended_ == before; }, milliseconds(20))) continue;
+        read_all(*reader);
+      });
     };
     events.on_dropped = [this](DropCause) { ++dropped_; };
     events.on_faulty_reader = [] { ADD_FAILURE() << "a reader is accused"; };

@@ -9,7 +9,8 @@ namespace campipe::test {
 
 // MiB that reading from a hostile server may take; without limits it is a thousand and more.
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr long most_memory = 150 + 300;  // it keeps what was freed, up to 256 MiB
+inline constexpr long most_memory =
+    150 + 500;  // it keeps what was freed, up to 256 MiB, and as much again around small pieces
 #elif defined(__SANITIZE_THREAD__)
 inline constexpr long most_memory = 150 + 150;  // of each byte that is used it notes who used it
 #else
