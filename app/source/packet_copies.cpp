@@ -154,7 +154,11 @@ void PacketCopies::begin_video(const SourceStream& stream) {
 void PacketCopies::begin_audio(const SourceStream& stream) {
   heard_.now.reset();
   heard_.told.clear();
-  if (audio_.empty() || stream.audio == nullptr) return;
+  if (audio_.empty()) return;
+  if (stream.audio == nullptr) {
+    if (audio_parameters_) set_audio({});  // a file begun from now on has no track for it
+    return;
+  }
   const AudioParameters audio = audio_of(*stream.audio);
   require_header_fits(audio.extradata, "its sound");  // where it is known before, there is no sound
   set_audio(audio);

@@ -183,6 +183,31 @@ TEST_F(CopiedSound, ThatChangesAllTheTimeIsLeftOutForTenSeconds) {
   EXPECT_EQ(told_.size(), 3U);
 }
 
+// A camera whose microphone was switched off, and on again.
+TEST_F(CopiedSound, ThatIsNotThereInTheNextConnectionIsSaidToHaveGone) {
+  send(stereo);
+  stream_.audio = nullptr;
+  copies_.begin(stream_);
+  copies_.begin(stream_);
+  ASSERT_EQ(told_.size(), 2U);
+  EXPECT_EQ(told_[1].codec, "");
+  stream_.audio = audio_.get();
+  copies_.begin(stream_);
+  ASSERT_EQ(told_.size(), 3U);
+  EXPECT_EQ(told_[2], told_[0]);
+}
+
+TEST(CopiedSilence, IsNotToldOf) {
+  const Parameters video = parameters_of(AVMEDIA_TYPE_VIDEO, AV_CODEC_ID_H264);
+  const SourceStream stream = stream_of(*video);
+  const RigPage page = RigPage::create(1);
+  PacketCopies copies({}, {{.output = OutputId(0)}}, false, page,
+                      {.on_video = {},
+                       .on_audio = [](auto&&...) { ADD_FAILURE() << "there never was sound"; },
+                       .interrupted = [] { return false; }});
+  copies.begin(stream);
+}
+
 // Days before the beginning.
 TEST_F(CopiedSound, ThatHasNoPlaceOnTheTimelineChangesNothing) {
   send(stereo);

@@ -182,6 +182,23 @@ TEST_F(AudioRecording, ThatBecomesAnotherOneBeginsANewFile) {
   EXPECT_EQ(complaints(files_[1]), "");
 }
 
+// A new connection has none: the file goes on, and the next one has no track that would stay empty.
+TEST_F(AudioRecording, ThatHasGoneIsInNoLaterFile) {
+  config_.record->segment_duration = std::chrono::seconds(2);
+  const Sent sent = make("a.mp4", picture + sound + "-c:v libx264 -g 10 -bf 0 -c:a aac");
+  std::vector<Packet> some;
+  for (const Packet& packet : sent.audio) {
+    if (packet.times.pts < second) some.push_back(packet);
+  }
+  audio_.add(audio_ring(sent.audio_parameters, some));
+  audio_.add(audio_ring({}, {}, 2));
+  record(sent);
+  ASSERT_THAT(files_, SizeIs(3));
+  EXPECT_THAT(codecs_in(files_[0]), ElementsAre("h264", "aac"));
+  for (std::size_t i = 1; i < files_.size(); ++i) EXPECT_THAT(codecs_in(files_[i]), ElementsAre("h264"));
+  for (const std::string& file : files_) EXPECT_EQ(complaints(file), "");
+}
+
 TEST_F(AudioRecording, ThatStopsDoesNotStopTheVideo) {
   const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
   const std::vector<Packet> half(sent.audio.begin(), sent.audio.begin() + 60);

@@ -28,7 +28,7 @@ bool AudioFeed::next_ring() {
   reader_ = std::make_unique<PacketRingReader>(ring.memory);
   epoch_ = ring.epoch;
   ring_stream_ = std::make_shared<const AudioParameters>(ring.stream);
-  stream_ = ring.stream;
+  stream_ = ring.stream.codec.empty() ? std::nullopt : std::optional(ring.stream);
   return true;
 }
 

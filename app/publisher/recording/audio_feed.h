@@ -25,7 +25,7 @@ class AudioFeed {
   struct Ring {
     std::shared_ptr<PacketRingMemory> memory;
     std::uint64_t epoch = 0;
-    AudioParameters stream;
+    AudioParameters stream;  // without a codec: there is no sound any more, and the ring stays empty
   };
   // A packet of a ring, as far as that had been read: what a successor has to know.
   struct Position {
@@ -46,7 +46,7 @@ class AudioFeed {
   void listen(Taker listener) { listener_ = std::move(listener); }
   // Packets up to there are in a predecessor's file.
   void skip(const Position& position) { skipped_ = position_ = position; }
-  // What there is now, or was last.
+  // What there is now, or was last in a source that is away; nothing: there is none, or none any more.
   const std::optional<AudioParameters>& stream();
   // Likewise, with what decoders must know beforehand; nothing: there is none, or its first packet has not come yet.
   std::optional<AudioParameters> described();
