@@ -193,14 +193,15 @@ class Poked : public testing::TestWithParam<Target> {
     const std::set<std::size_t> spared = spared_words(rig);
     while (done < most) {
       UniqueFd memory;
+      std::vector<std::size_t> used;  // empty as long as it has only been made
       const bool there = eventually([&] {
         const auto holder = rig.find(GetParam().holder);
         if (holder) memory = open_memory(*holder, GetParam().memory);
-        return memory || !rig.running() || rig.log().find("quarantined") != std::string::npos;
+        if (memory) used = used_pages(memory);
+        return !used.empty() || !rig.running() || rig.log().find("quarantined") != std::string::npos;
       });
-      if (!there || !memory || !rig.running()) return done;
+      if (!there || used.empty() || !rig.running()) return done;
       const Mapping mapping(memory.get(), Mapping::Access::read_write);
-      const std::vector<std::size_t> used = used_pages(memory);
       for (int i = 0; i < pokes_at_once; ++i) poker_.poke(mapping, used, spared);
       done += pokes_at_once;
       std::this_thread::sleep_for(milliseconds(2));  // so that they meet it in different states
