@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <regex>
@@ -175,6 +176,10 @@ class Contract : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(eventually([&] { return answers(rig_.http(), "/api/v1/cameras/spare"); })) << rig_.run().log();
     api_ = std::make_unique<DescribedApi>(rig_.http(), token_of(rig_.run(), rig_.http()));
+  }
+  // Also of an exception, such as of a server that does not listen.
+  void TearDown() override {
+    if (HasFailure()) std::cout << "the log:\n" << rig_.run().log();
   }
 
   void make_changes();
