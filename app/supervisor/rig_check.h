@@ -14,8 +14,8 @@ struct LoadedConfig;
 
 struct RigCheck {
   std::vector<std::string> lines;       // for people: what each source is, and what to know before a start
-  std::vector<ConfigError> errors;      // in the cameras' order, as are
-  std::vector<ConfigError> conditions;  // files that cannot be used as they are now
+  std::vector<ConfigError> errors;      // mistakes, in the order of the cameras
+  std::vector<ConfigError> conditions;  // files that cannot be used as they are, in that order
 };
 
 // Takes as long as the files need to be opened, 10 s each at most.

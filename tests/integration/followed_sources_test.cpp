@@ -117,7 +117,8 @@ class FollowedHls : public FollowedSources {
     EXPECT_EQ(second.pictures.size(), 50U) << rig.log();
     return first.pictures.size();
   }
-  // Of fragments of MP4, with the init segment of each encoder.
+  // The playlist names two pieces of encoder a, then `third` and `fourth` of encoder b. The pieces are fragmented MP4,
+  // and each encoder has its own init segment. Returns how many frames the first file has.
   std::size_t record_fragments(const std::string& third, const std::string& fourth) {
     const std::string fragments = "-hls_segment_type fmp4 -hls_fmp4_init_filename ";
     make_pieces("a", "320x240", fragments + "a.mp4 -hls_segment_filename a%d.m4s");

@@ -22,6 +22,19 @@ void run_ffmpeg(const std::vector<std::string>& arguments) {
   ASSERT_EQ(Program(command).wait(), 0);
 }
 
+// Annex B, without B-frames.
+std::string h264_of(int frames, const std::vector<std::string>& options) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "small.h264";
+  std::vector<std::string> arguments{"-f", "lavfi", "-i", "testsrc2=size=160x128:rate=25", "-frames:v"};
+  arguments.insert(arguments.end(), {std::to_string(frames), "-c:v", "libx264", "-preset", "ultrafast"});
+  arguments.insert(arguments.end(), {"-threads", "1", "-pix_fmt", "yuv420p"});
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.push_back(file);
+  run_ffmpeg(arguments);
+  return read_text(file);
+}
+
 int count(const std::string& text, const std::string& part) {
   int found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -29,10 +42,7 @@ int count(const std::string& text, const std::string& part) {
 }
 
 TEST(OddCameras, ARefusedSoundIsToldOnceAndTheVideoIsRecorded) {
-  const TemporaryFolder folder;
-  run_ffmpeg({"-f", "lavfi", "-i", "testsrc2=size=160x128:rate=25:duration=2", "-c:v", "libx264", "-preset",
-              "ultrafast", "-threads", "1", "-g", "10", "-pix_fmt", "yuv420p", folder.path() / "small.h264"});
-  RtspCamera camera({.h264 = read_text(folder.path() / "small.h264"),
+  RtspCamera camera({.h264 = h264_of(50, {"-g", "10"}),
                      .more = "m=audio 0 RTP/AVP 0\r\na=control:back\r\na=sendonly\r\n",
                      .frames = 50,
                      .refusal = [](const std::string& request) {
@@ -103,25 +113,10 @@ TEST(OddCameras, FramesOfH265BeginWithAKeyFrame) {
 
 // Its frames come, and nothing can be made of them: that is said where people look, and it comes by itself.
 TEST(OddCameras, WithoutAKeyFrameIsAway) {
-  const TemporaryFolder folder;
   constexpr int before = 390;  // more than 15 s
   constexpr int behind = 60;
-  const auto encode = [&](int frames, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"-f",        "lavfi",
-                                       "-i",        "testsrc2=size=160x128:rate=25",
-                                       "-frames:v", std::to_string(frames),
-                                       "-c:v",      "libx264",
-                                       "-preset",   "ultrafast",
-                                       "-threads",  "1",
-                                       "-g",        "1000",
-                                       "-bf",       "0",
-                                       "-pix_fmt",  "yuv420p"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    arguments.push_back(folder.path() / "part.h264");
-    run_ffmpeg(arguments);
-    return read_text(folder.path() / "part.h264");
-  };
-  RtspCamera camera({.h264 = encode(before + 1, {"-bsf:v", "filter_units=remove_types=5"}) + encode(behind, {}),
+  RtspCamera camera({.h264 = h264_of(before + 1, {"-g", "1000", "-bsf:v", "filter_units=remove_types=5"}) +
+                             h264_of(behind, {"-g", "1000"}),
                      .frames = before + behind});
   RigRun rig("cameras:\n  dock:\n    source: \"" + camera.url() +
              "\"\n    rtsp_transport: tcp\n    record: {path: dock.mp4}\n");

@@ -326,7 +326,7 @@ TEST_P(WatchedCameras, AreDecodedOnlyWhileSomebodyWatches) {
   const json found = end();
   EXPECT_THAT(found.at("frames").at("dropped"), IsEmpty());
   std::size_t recorded = 0;
-  // More than one where the camera had too little of the CPU, and its clock seemed to be set.
+  // A starved camera seems to set its clock, which begins a second file.
   for (const fs::directory_entry& each : fs::directory_iterator(rig_->folder())) {
     if (each.path().extension() != ".mkv") continue;
     const VideoFile file = read_video(each.path());

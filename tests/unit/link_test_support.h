@@ -242,7 +242,7 @@ class FarSide {
       const unsigned before = rings_++;
       if (readers_.size() > 1) readers_.pop_front();  // which has long read all
       readers_.emplace_back([this, reader = std::move(reader), before] {
-        while (!leaves_ && !eventually([&] { return rings_ended_ == before; }, milliseconds(20))) continue;
+        eventually([&] { return leaves_ || rings_ended_ == before; });
         read_all(*reader);
       });
     };

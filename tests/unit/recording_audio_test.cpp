@@ -1,6 +1,11 @@
 // Audio beside the video, and streams that come as their cameras encoded them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
 #include "core/clock.h"
 #include "core/ffmpeg.h"
 #include "tests/unit/audio_clip.h"
@@ -29,6 +34,13 @@ class AudioRecording : public RecordingTest {
  protected:
   void use_ending(const std::string& ending) { config_.record->path = folder() / "{camera}" / ("%H-%M-%S." + ending); }
   Sent make(const std::string& name, const std::string& arguments) { return test::make(folder() / name, arguments); }
+  // Those shown at `from` or later, and before `until`.
+  static std::vector<Packet> between(const std::vector<Packet>& packets, std::int64_t from, std::int64_t until) {
+    std::vector<Packet> some;
+    std::ranges::copy_if(packets, std::back_inserter(some),
+                         [&](const Packet& packet) { return packet.times.pts >= from && packet.times.pts < until; });
+    return some;
+  }
   void record(const Sent& sent) {
     begin();
     take(sent.video);
@@ -161,15 +173,8 @@ TEST_F(AudioRecording, ThatBecomesAnotherOneBeginsANewFile) {
   use_ending("mp4");
   const Sent sent = make("a.mp4", picture + sound + x264 + "-c:a aac");
   const Sent other = make("b.mp4", picture + sound + x264 + "-c:a aac -ar 44100");
-  const auto half = [](const std::vector<Packet>& packets, bool second_half) {
-    std::vector<Packet> some;
-    for (const Packet& packet : packets) {
-      if ((packet.times.pts >= 2 * second) == second_half) some.push_back(packet);
-    }
-    return some;
-  };
-  audio_.add(audio_ring(sent.audio_parameters, half(sent.audio, false)));
-  audio_.add(audio_ring(other.audio_parameters, half(other.audio, true), 2));
+  audio_.add(audio_ring(sent.audio_parameters, between(sent.audio, INT64_MIN, 2 * second)));
+  audio_.add(audio_ring(other.audio_parameters, between(other.audio, 2 * second, INT64_MAX), 2));
   record(sent);
   ASSERT_THAT(files_, SizeIs(2));
   const auto rate_of = [&](const std::string& file) {
@@ -182,15 +187,11 @@ TEST_F(AudioRecording, ThatBecomesAnotherOneBeginsANewFile) {
   EXPECT_EQ(complaints(files_[1]), "");
 }
 
-// A new connection has none: the file goes on, and the next one has no track that would stay empty.
+// The next connection has no sound. The open file keeps its track of audio; later files have none.
 TEST_F(AudioRecording, ThatHasGoneIsInNoLaterFile) {
   config_.record->segment_duration = std::chrono::seconds(2);
   const Sent sent = make("a.mp4", picture + sound + "-c:v libx264 -g 10 -bf 0 -c:a aac");
-  std::vector<Packet> some;
-  for (const Packet& packet : sent.audio) {
-    if (packet.times.pts < second) some.push_back(packet);
-  }
-  audio_.add(audio_ring(sent.audio_parameters, some));
+  audio_.add(audio_ring(sent.audio_parameters, between(sent.audio, INT64_MIN, second)));
   audio_.add(audio_ring({}, {}, 2));
   record(sent);
   ASSERT_THAT(files_, SizeIs(3));

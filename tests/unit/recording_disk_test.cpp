@@ -36,18 +36,20 @@ class DiskFaults : public RecordingTest {
     if (mounted_) ::umount2(disk().c_str(), MNT_DETACH);
   }
   [[nodiscard]] fs::path disk() const { return folder() / "disk"; }
-  // A small disk of our own. False: only root may make one.
-  bool mount(const std::string& options) {
+  void record_to_disk() {
     fs::create_directories(disk());
     config_.record->path = disk() / "{camera}" / "%H-%M-%S.mp4";
+  }
+  // A small disk of our own. False: only root may make one.
+  bool mount(const std::string& options) {
+    record_to_disk();
     mounted_ = ::mount("tmpfs", disk().c_str(), "tmpfs", 0, options.c_str()) == 0;
     return mounted_;
   }
   // One that has room, of which we may use 1 MiB. False: this machine cannot make one.
   bool mount_with_quota() {
+    record_to_disk();
     const std::string image = folder() / "image";
-    fs::create_directories(disk());
-    config_.record->path = disk() / "{camera}" / "%H-%M-%S.mp4";
     std::ofstream{image};
     fs::resize_file(image, 64 << 20);
     const auto runs = [](const std::vector<std::string>& command) { return Program(command).wait() == 0; };
