@@ -413,8 +413,8 @@ TEST(Status, IsATableOnATerminal) {
 }
 
 TEST(Status, IsALineForEachChangeElsewhere) {
-  RigRun rig(endless);
   const auto begin = Clock::now();
+  RigRun rig(endless);
   ASSERT_TRUE(eventually([&] { return rig.log().find("fps in") != std::string::npos; })) << rig.log();
   EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(8500)) << "every 10 s, not more often";
   EXPECT_THAT(rig.log(), ContainsRegex("cam: running, [1-9][0-9.]* fps in, [1-9]"));

@@ -337,15 +337,17 @@ Names Contract::lacking() const {
   return all;
 }
 
-// Its worker sleeps for a moment, or the end would be over before anybody could see it.
+// The workers sleep for a moment, or the end would be over before anybody could see it. Both that have cameras: either
+// may have lost them all to the other, and would hold nothing up.
 void Contract::end() {
-  const pid_t worker = rig_.run().pid_of("worker 1");  // worker 0 would be the GPU's
-  ::kill(worker, SIGSTOP);
+  const std::array workers{rig_.run().pid_of("worker 1"),
+                           rig_.run().pid_of("worker 2")};  // worker 0 would be the GPU's
+  for (const pid_t worker : workers) ::kill(worker, SIGSTOP);
   rig_.run().signal(SIGINT);
   const bool seen =
       eventually([&] { return see_newest_status().value("state", "running") != "running" || !rig_.run().running(); }) &&
       rig_.run().running();
-  ::kill(worker, SIGCONT);
+  for (const pid_t worker : workers) ::kill(worker, SIGCONT);
   EXPECT_TRUE(seen) << rig_.run().log();
   EXPECT_EQ(rig_.run().wait(), 3) << rig_.run().log();  // a camera failed, and a recording was paused
 }

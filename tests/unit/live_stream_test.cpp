@@ -342,8 +342,8 @@ TEST(LiveViewer, WhoTakesNothingForTooLongLoses) {
   const auto stream = std::make_shared<LiveStream>(nullptr, "dock", limits);
   const auto slow = stream->watch(LiveForm::packets);
   const std::vector<std::uint8_t> bytes(10);
-  stream->offer(made_up(bytes, 0, 2), made_up_stream());
   const auto since = Clock::now();
+  stream->offer(made_up(bytes, 0, 2), made_up_stream());
   int sent = 1;
   const Deadline deadline = since + 10s;
   while (slow->dropped() == 0 && Clock::now() < deadline) {
