@@ -52,6 +52,23 @@ TEST(History, ACameraThatWasMadeAnewBeginsAnew) {
   for (const char* column : {"fps", "dropped", "bitrate"}) EXPECT_EQ(dock[column], (json{nullptr, nullptr})) << column;
 }
 
+TEST(History, ACameraThatDoesNotRunHasNoNumbers) {
+  History history;
+  history.sample(status(1, 50, 0, 1000));
+  json dead = status(3, 50, 0, 1000);
+  dead["cameras"]["dock"]["state"] = "waiting";
+  history.sample(dead);
+  json silent = status(5, 50, 0, 1000);  // it runs, but sent nothing
+  silent["cameras"]["dock"]["latency_ms"] = {{"p50", 0.0}, {"p95", 0.0}};
+  silent["cameras"]["dock"]["state"] = "running";
+  history.sample(silent);
+  const json dock = history.of("dock");
+  EXPECT_EQ(dock["fps"], (json{nullptr, nullptr, 0}));
+  EXPECT_EQ(dock["latency_p50_ms"], (json{20, nullptr, nullptr}));
+  EXPECT_EQ(dock["latency_p95_ms"], (json{30, nullptr, nullptr}));
+  EXPECT_EQ(dock["decode_ms"], (json{5, nullptr, nullptr}));
+}
+
 TEST(History, KeepsTenMinutes) {
   History history;
   for (int i = 0; i < 400; ++i) history.sample(status(2.0 * i, 50 * i, 0, 0));

@@ -51,10 +51,9 @@ History::Counters History::counters_of(const json& status) {
           number_at(status, "/bytes"_json_pointer).value_or(0)};
 }
 
-History::Sample History::make_sample(const json& status, const Counters& now, const Camera& before, double uptime) {
-  Sample made;
-  made.time = static_cast<double>(utc_now_ns()) / 1e9;
-  made.uptime = uptime;
+// The median of no frames is reported as 0.
+void History::add_latencies(Sample& made, const json& status) {
+  if (number_at(status, "/latency_ms/p50"_json_pointer).value_or(0) <= 0) return;
   made.latency_p50 = number_at(status, "/latency_ms/p50"_json_pointer);
   made.latency_p95 = number_at(status, "/latency_ms/p95"_json_pointer);
   made.transit = number_at(status, "/stages_ms/transit/p50"_json_pointer);
@@ -62,6 +61,14 @@ History::Sample History::make_sample(const json& status, const Counters& now, co
   made.queue = number_at(status, "/stages_ms/queue/p50"_json_pointer);
   made.filter = number_at(status, "/stages_ms/filter/p50"_json_pointer);
   made.encode = number_at(status, "/stages_ms/encode/p50"_json_pointer);
+}
+
+History::Sample History::make_sample(const json& status, const Counters& now, const Camera& before, double uptime) {
+  Sample made;
+  made.time = static_cast<double>(utc_now_ns()) / 1e9;
+  made.uptime = uptime;
+  if (status.value("state", "running") != "running") return made;
+  add_latencies(made, status);
   if (before.samples.empty()) return made;
   const double seconds = uptime - before.samples.back().uptime;
   made.fps = growth(now.encoded, before.counters.encoded, seconds);

@@ -18,7 +18,7 @@ class History {
   void sample(const nlohmann::json& status);
   // {"t": [UTC seconds, …], "fps": […], "latency_p50_ms", "latency_p95_ms", "transit_ms", "decode_ms", "queue_ms",
   // "filter_ms", "encode_ms" (medians), "dropped" (frames since the sample before), "bitrate" (bits a second)}, all of
-  // one length; null: not known.
+  // one length; null: not known, as of a camera that does not run, or of the latency where there was no frame.
   [[nodiscard]] nlohmann::json of(const std::string& camera) const;
 
  private:
@@ -38,6 +38,7 @@ class History {
     Counters counters;  // at the newest sample
   };
   static Counters counters_of(const nlohmann::json& status);
+  static void add_latencies(Sample& made, const nlohmann::json& status);
   static Sample make_sample(const nlohmann::json& status, const Counters& now, const Camera& before, double uptime);
 
   mutable std::mutex mutex_;
