@@ -17,8 +17,9 @@ export async function openBrowser() {
 }
 
 // A page whose errors are collected in `page.problems`: a test ends with none.
-export async function openPage(browser, viewport = {width: 1366, height: 768}) {
-  const page = await browser.newPage({viewport});
+// `options`: of its context.
+export async function openPage(browser, options = {}) {
+  const page = await browser.newPage({viewport: {width: 1366, height: 768}, ...options});
   page.setDefaultTimeout(longTime);
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(error.stack));
@@ -31,7 +32,7 @@ export async function openPage(browser, viewport = {width: 1366, height: 768}) {
 }
 
 // Within a suite: the rig that `start` starts, a browser, and for each test a page of its own, by `take`.
-export function browseRig(start, take) {
+export function browseRig(start, take, options) {
   let rig;
   let browser;
   let page;
@@ -44,7 +45,7 @@ export function browseRig(start, take) {
     await rig?.stop();
   });
   beforeEach(async () => {
-    page = await openPage(browser);
+    page = await openPage(browser, options);
     take({rig, page});
   });
   afterEach(async () => {

@@ -54,12 +54,16 @@ describe('cluster', {timeout: 200000}, () => {
     assert.equal(await page.textContent('[data-key=cluster] h2'), 'Cluster halls');
     await eventually('a node plans', async () => /plans/.test((await rowOf('east')) + (await rowOf('west'))));
     await page.click('button[data-drain=west]');
+    await page.click('dialog[open] >> text=Cancel');
+    await page.click('button[data-drain=west]');
+    await page.click('dialog[open] button[value=yes]');
     await rowHas('west', /draining.*0127\.0\.0\.1:8443.*Take cameras again/s);
     await rowHas('east', /here/);
     for (const camera of ['dock', 'gate']) await rowHas(camera, /^(dock|gate)east/);
     await page.click('button[data-drain=west]');
     await rowHas('west', /here.*Drain/s);
     await page.selectOption('select[data-move=dock]', 'west');
+    await page.click('button[data-moves=dock]');
     await rowHas('dock', /^dockwest/);
     if (process.env.WEB_TEST_SCREENSHOT) await page.screenshot({path: process.env.WEB_TEST_SCREENSHOT, fullPage: true});
 
@@ -76,6 +80,7 @@ describe('cluster', {timeout: 200000}, () => {
     await etcd.stop();
     await page.waitForSelector('[data-key=cluster] .error:not([hidden])');
     await page.click('button[data-drain=west]');
+    await page.click('dialog[open] button[value=yes]');
     await page.waitForSelector('.cluster-failure:has-text("cannot change the cluster")');
     assert.deepEqual(page.problems, []);
   });

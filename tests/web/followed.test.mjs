@@ -37,6 +37,7 @@ describe('a camera that changes its size', {timeout: 300000}, () => {
     await expectMoving(page, 'dock');
     await page.goto(`${rig.base}/camera/dock`);
     await page.click('text=Stop recording');
+    await page.click('dialog[open] button[value=yes]');
     await eventually('both files are there', async () => (await recordings()).length === 2);
     await page.goto(`${rig.base}/recordings?camera=dock`);
     const widths = [];

@@ -5,12 +5,14 @@ import './static_loader.mjs';
 
 const {Timeline} = await import('/static/timeline.js');
 const {fragmentOf} = await import('/static/mp4.js');
-const {layOut} = await import('/static/layout.js');
+const {byUrgency, layOut} = await import('/static/layout.js');
 const {LiveEdge} = await import('/static/live_edge.js');
 const format = await import('/static/format.js');
 const {placeOf} = await import('/static/camera_motion.js');
 globalThis.document ??= {addEventListener() {}};
 const {clockOf} = await import('/static/cluster.js');
+const {summaryOf, urgencyOf} = await import('/static/conditions.js');
+const {troublesOf, withoutAddresses} = await import('/static/troubles.js');
 globalThis.window ??= {MediaSource: class extends EventTarget {}};
 globalThis.URL.createObjectURL = () => '';
 const {MediaSink} = await import('/static/media_sink.js');
@@ -262,4 +264,58 @@ test('another codec needs a fresh source, and another size of the same one does 
   sink.header(h264, header());
   assert.ok(sink.takes('video/mp4; codecs="avc1.42c01e"'));
   assert.ok(!sink.takes(hevc));
+});
+
+describe('trouble', () => {
+  const ms = (p50) => ({p50, p95: p50});
+  const titles = (camera, rate, held) => troublesOf({state: 'running', ...camera}, rate, held).map(({title}) => title);
+
+  test('each kind is named, of the camera and of its outputs', () => {
+    assert.deepEqual(titles({latency_ms: ms(40), push: {'srt://there': {state: 'connected', reason: ''}}, reason: ''}), []);
+    assert.deepEqual(titles({overloaded: 'worker 0 is overloaded', shed: 'every second frame is left out'}), ['Overloaded', 'Gives way']);
+    const output = {state: 'running', recording_paused: 'the disk is full', push: {'srt://there': {state: 'failed', reason: ''}}};
+    assert.deepEqual(titles({outputs: {small: output}}), ['Recording paused (output small)', 'Push failed (output small)']);
+    assert.deepEqual(titles({outputs: {small: {state: 'failed', reason: 'no encoder'}}}), ['Output small failed']);
+    assert.deepEqual(titles({reason: 'recording stopped: it brought down the publisher'}), ['Recording failed']);
+    assert.deepEqual(titles({state: 'waiting', recording_paused: 'the disk is full'}), [], 'its state says more');
+  });
+
+  test('what is shown is old', () => {
+    assert.deepEqual(titles({latency_ms: ms(77000)}), ['77 s behind']);
+    assert.deepEqual(titles({latency_ms: ms(600000)}), ['10 min behind']);
+    assert.deepEqual(titles({latency_ms: ms(2000)}, undefined, 1500), ['4 s behind']);
+    assert.deepEqual(titles({latency_ms: ms(2900)}), []);
+    const early = {latency_ms: ms(9000), stages_ms: {transit: ms(8900)}};
+    assert.match(troublesOf({state: 'running', ...early})[0].text, /before the rig.*clock/);
+    assert.deepEqual(titles({latency_ms: ms(0), source_health: {lag_ms: 12000}}), ['Frames arrive 12 s late']);
+  });
+
+  test('damaged packets are trouble for half a minute', () => {
+    assert.deepEqual(titles({}, {damagedAt: Date.now() - 20000}), ['Damaged video']);
+    assert.deepEqual(titles({}, {damagedAt: Date.now() - 40000}), []);
+  });
+
+  test('a reason is read without the address before it', () => {
+    assert.equal(withoutAddresses("cannot open 'rtsp://10.0.0.11/stream?a=b': Connection refused"), 'cannot open: Connection refused');
+    assert.equal(withoutAddresses('rtsp://10.0.0.11:554/stream1: timed out'), 'timed out');
+    assert.equal(withoutAddresses('no picture for 8 s'), 'no picture for 8 s');
+  });
+
+  test('each camera is counted once', () => {
+    const cameras = [['a', {state: 'running'}], ['b', {state: 'failed'}], ['c', {state: 'running', overloaded: 'it is'}]];
+    assert.equal(summaryOf(cameras), '1 live · 1 with trouble · 1 failed');
+    assert.equal(summaryOf([]), '0 live');
+  });
+
+  test('what fails comes first, and else as it was', () => {
+    const urgency = {a: 2, b: 1, c: 2, d: 0, e: 1};
+    assert.deepEqual(byUrgency(Object.keys(urgency), (name) => urgency[name]), ['d', 'b', 'e', 'a', 'c']);
+    const states = ['failed', 'waiting', 'unreachable', 'running', 'disabled', 'starting', 'ended'];
+    assert.deepEqual(states.map((state) => urgencyOf({state})), [0, 0, 0, 2, 2, 2, 2]);
+  });
+});
+
+test('a zone is named with how far it is from UTC', () => {
+  assert.match(format.zoneOf({getTimezoneOffset: () => -330}), / \(UTC\+5:30\)$/);
+  assert.match(format.zoneOf({getTimezoneOffset: () => 180}), / \(UTC−3\)$/);
 });

@@ -67,6 +67,14 @@ describe('pages', {timeout: 300000}, () => {
     await page.goto(`${rig.base}/camera/dock`);
     await expectMoving(page, 'dock');
     await page.click('text=Switch off');
+    await page.waitForSelector('dialog[open] >> text=Switch off dock?');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Cancel');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('dialog', {state: 'detached'});
+    assert.equal((await rig.status()).cameras.dock.enabled, true);
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Switch off', 'the focus is back');
+    await page.click('text=Switch off');
+    await page.click('dialog[open] button[value=yes]');
     await page.waitForSelector(`${tile('dock')} .panel:not([hidden]) >> text=Switched off`);
     await page.click('text=Switch on');
     await expectMoving(page, 'dock');
@@ -77,6 +85,7 @@ describe('pages', {timeout: 300000}, () => {
     await eventually('it records', async () => (await rig.status()).cameras.dock.recording_on);
     await expectMoving(page, 'dock');
     await page.click('text=Stop recording');
+    await page.click('dialog[open] button[value=yes]');
     await eventually('it does not record', async () => !(await rig.status()).cameras.dock.recording_on);
     await page.click('text=Recordings >> nth=0');
     await page.waitForURL('**/recordings**');
@@ -108,7 +117,7 @@ describe('pages', {timeout: 300000}, () => {
     await eventually('the recording plays', () =>
       page.evaluate(() => document.querySelector('.watching video').currentTime > 0.2),
     );
-    assert.equal(await page.textContent('.watching .error'), '');
+    assert.equal(await page.textContent('.watching .problem'), '');
   });
 
   test('recordings of a camera that is switched off are known to a new publisher', async () => {
@@ -308,6 +317,7 @@ describe('login', {timeout: 200000}, () => {
   async function moveTo(worker) {
     await page.waitForSelector('.actions select:enabled');
     await page.selectOption('.actions select', worker);
+    await page.click('.actions button:text-is("Move")');
     await eventually(`it is on worker ${worker}`, () =>
       page.evaluate(async (wanted) => {
         const camera = await (await fetch('/api/v1/cameras/dock')).json();
@@ -327,10 +337,19 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL('**/camera/dock');
     await expectMoving(page, 'dock');
     await page.waitForSelector('text=Switch off');
+    await page.focus('.actions select');
+    const moves = [];
+    page.on('request', (request) => request.method() === 'POST' && moves.push(request.url()));
+    await page.keyboard.press('ArrowDown');
+    await page.waitForResponse('**/api/v1/status');
+    await page.waitForResponse('**/api/v1/status');
+    assert.equal(await page.inputValue('.actions select'), '1', 'what is chosen stays');
+    assert.deepEqual(moves, [], 'nothing moves before the button is pressed');
     await moveTo('1');
     await moveTo('0');
     await page.goto(`${rig.base}/camera/parts`);
     await page.selectOption('label:has-text("Part on worker 0 to") select', '1');
+    await page.click('.move:has-text("Part on worker 0 to") button');
     await eventually('both parts are on worker 1', async () => {
       const labels = await page.$$eval('.actions label', (found) => found.map((label) => label.firstChild.textContent));
       return labels.join() === 'Part on worker 1 to ';
@@ -347,7 +366,11 @@ describe('login', {timeout: 200000}, () => {
     await logIn('bob', password);
     await expectMoving(page, 'dock');
     await eventually('facts', async () => /320/.test(await page.textContent('.facts')));
-    for (const text of ['Switch off', 'Stop recording', 'Worker'])
+    for (const text of ['Switch off', 'Stop recording', 'Worker', 'Recordings'])
       assert.equal(await page.isVisible(`text=${text}`), false, text);
+    await page.keyboard.press('r');
+    assert.equal(new URL(page.url()).pathname, '/camera/dock');
+    await page.keyboard.press('s');
+    await page.waitForURL('**/system');
   });
 });

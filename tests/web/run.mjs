@@ -1,5 +1,5 @@
 // node run.mjs PROGRAM FOLDER TEST...: runs these *.test.mjs with that campipe. FOLDER is for what npm fetches, and stays.
-// Leaves with 77, which ctest shows as skipped, where there is no browser, or no network to fetch playwright-core by.
+// Leaves with 77, which ctest shows as skipped, where there is no browser, or no network to fetch what package.json names.
 import {spawnSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,8 +17,9 @@ const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-
 const browser = browsers.find((file) => file && fs.existsSync(file));
 if (!browser) skip('there is no Chromium; CHROMIUM names one');
 
-const wanted = JSON.parse(fs.readFileSync(path.join(here, 'package.json'))).dependencies['playwright-core'];
-const modules = path.join(folder, wanted);
+const {dependencies} = JSON.parse(fs.readFileSync(path.join(here, 'package.json')));
+const wanted = Object.entries(dependencies).map(([name, version]) => `${name}-${version}`);
+const modules = path.join(folder, wanted.join('_'));
 if (!fs.existsSync(modules)) {
   // Tests that begin together each fetch it; the first to be done puts it there.
   fs.mkdirSync(folder, {recursive: true});
@@ -37,7 +38,7 @@ if (!fs.existsSync(modules)) {
     }
   }
   fs.rmSync(own, {recursive: true, force: true});
-  if (!fs.existsSync(modules)) skip(`npm cannot fetch playwright-core ${wanted}`);
+  if (!fs.existsSync(modules)) skip(`npm cannot fetch ${wanted.join(' and ')}`);
 }
 
 const options = ['--test', '--test-concurrency=1', '--test-reporter=spec'];

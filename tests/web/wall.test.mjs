@@ -28,7 +28,7 @@ describe('wall', {timeout: 400000}, () => {
   test('all cameras move', async () => {
     await page.goto(rig.base);
     for (const name of ['dock', 'gate', 'yard']) await expectMoving(page, name);
-    await page.waitForSelector(`${tile('dock')}[aria-label="dock: Live"]`);
+    await page.getByRole('link', {name: 'dock Live', exact: true}).waitFor();
     await eventually('rate and latency are told', async () =>
       /fps.*ms/.test(await page.textContent(`${tile('dock')} .numbers`)),
     );

@@ -81,6 +81,8 @@ export const administers = () => Boolean(session.administers);
 // The rig's clock, by which a camera went away: a browser's own may be wrong by minutes.
 let clockOffset = 0;
 export const rigNow = () => Date.now() + clockOffset;
+let began = NaN;
+export const rigBegan = () => began; // by the same clock; NaN: not known yet
 
 // [name, camera] of every camera, in the order of the rig's file. (An object's own order is not that: names like "2" come
 // first there.)
@@ -132,7 +134,9 @@ function ratesOf(status, latest) {
     }
     const frames = camera.frames?.encoded - before?.frames?.encoded;
     const bits = (camera.bytes - before?.bytes) * 8;
-    if (frames >= 0) rates[name] = {fps: frames / seconds, bitrate: Math.max(0, bits) / seconds};
+    const damaged = camera.source_health?.corrupt_packets > before.source_health?.corrupt_packets;
+    const damagedAt = damaged ? countedAt(status, camera) : last[name]?.damagedAt;
+    if (frames >= 0) rates[name] = {fps: frames / seconds, bitrate: Math.max(0, bits) / seconds, damagedAt};
   }
   return rates;
 }
@@ -146,6 +150,7 @@ async function ask() {
   try {
     const status = await get('status');
     clockOffset = Date.parse(status.time_utc) - Date.now();
+    began = Date.parse(status.time_utc) - 1000 * status.uptime_s;
     intentionalDrops = status.intentional_drops ?? [];
     const rates = ratesOf(status, latest);
     message = latest = {status, rates};

@@ -2,8 +2,9 @@
 import {administers, get, may, post, watchStatus} from '/static/api.js';
 import {factsOf, linksOf} from '/static/camera_facts.js';
 import {motionOf} from '/static/camera_motion.js';
+import {confirmed} from '/static/confirm.js';
 import {el, patch, setText} from '/static/dom.js';
-import {bitrate, fps, milliseconds} from '/static/format.js';
+import {bitrate, fps, milliseconds, zoneText} from '/static/format.js';
 import {Plot} from '/static/plot.js';
 import {Tile} from '/static/tile.js';
 
@@ -85,8 +86,8 @@ class CameraPage {
     this.#tile.element.removeAttribute('href');
     this.#tile.element.classList.add('screen');
     this.#tile.seen = this.#tile.active = true;
-    this.#record.addEventListener('click', () => this.#do(this.#camera.recording_on ? 'stop-recording' : 'record'));
-    this.#enable.addEventListener('click', () => this.#do(this.#camera.enabled === false ? 'enable' : 'disable'));
+    this.#record.addEventListener('click', () => this.#switchRecording());
+    this.#enable.addEventListener('click', () => this.#switchCamera());
     this.#body = el(
       'div',
       {class: 'camera-page'},
@@ -97,6 +98,7 @@ class CameraPage {
         el('section', {class: 'card'}, el('h2', {}, 'Now'), this.#facts),
         this.#motionCard,
         el('section', {class: 'card'}, el('h2', {}, 'Watch it elsewhere'), this.#links),
+        el('p', {class: 'quiet'}, zoneText()),
       ),
     );
     main.className = 'page';
@@ -169,7 +171,8 @@ class CameraPage {
     const isElsewhere = camera.node && camera.node !== status.cluster?.node; // whose workers are not known here
     this.#move.hidden = isElsewhere || !administers() || camera.state !== 'running' || parts.length === 0 || workers.length < 2;
     const selects = this.#selects();
-    if (selects.some((select) => select.disabled || document.activeElement === select)) return;
+    const isInUse = (select) => select.disabled || 'chosen' in select.dataset || document.activeElement === select;
+    if (selects.some(isInUse)) return;
     const key = `${workers} ${parts} ${isStaged}`;
     if (this.#move.dataset.for !== key) {
       this.#move.dataset.for = key;
@@ -183,10 +186,14 @@ class CameraPage {
   #moveOf(part, isStaged, workers) {
     const select = el('select', {}, ...workers.map((worker) => el('option', {value: worker}, worker)));
     select.addEventListener('change', () => {
+      select.dataset.chosen = '';
+    });
+    const move = el('button', {class: 'button', type: 'button'}, 'Move');
+    move.addEventListener('click', () => {
       const asked = {worker: Number(select.value)};
       this.#do('move', isStaged ? {...asked, from: Number(part)} : asked);
     });
-    return el('label', {}, isStaged ? `Part on worker ${part} to ` : 'Worker ', select);
+    return el('span', {class: 'move'}, el('label', {}, isStaged ? `Part on worker ${part} to ` : 'Worker ', select), move);
   }
 
   #selects() {
@@ -200,8 +207,20 @@ class CameraPage {
     setText(this.#enable, camera.enabled === false ? 'Switch on' : 'Switch off');
   }
 
+  async #switchRecording() {
+    if (!this.#camera.recording_on) return this.#do('record');
+    const consequence = 'What happens from then on is in no file. What was recorded stays.';
+    if (await confirmed(`Stop recording ${this.#name}?`, consequence, 'Stop recording')) this.#do('stop-recording');
+  }
+
+  async #switchCamera() {
+    if (this.#camera.enabled === false) return this.#do('enable');
+    const consequence = 'It is no longer recorded, pushed or shown, to anybody, until it is switched on again.';
+    if (await confirmed(`Switch off ${this.#name}?`, consequence, 'Switch off')) this.#do('disable');
+  }
+
   async #do(what, body) {
-    const busy = [this.#record, this.#enable, ...this.#selects()];
+    const busy = [this.#record, this.#enable, ...this.#move.querySelectorAll('select, button')];
     for (const control of busy) control.disabled = true;
     setText(this.#error, '');
     try {
@@ -210,7 +229,7 @@ class CameraPage {
       setText(this.#error, error.message);
     } finally {
       for (const control of busy) control.disabled = false;
-      for (const select of this.#selects()) select.blur();
+      for (const select of this.#selects()) delete select.dataset.chosen;
     }
   }
 

@@ -1,8 +1,9 @@
 // What the page of one camera shows in words: facts, and addresses for other players.
 import {dropCausesOf, dropsOf, rigNow} from '/static/api.js';
-import {lookOf, wordOf} from '/static/conditions.js';
+import {conditionOf, sinceWhen} from '/static/conditions.js';
 import {el} from '/static/dom.js';
 import {bitrate, bytes, count, fps, milliseconds, since} from '/static/format.js';
+import {measured, troublesOf} from '/static/troubles.js';
 
 const withDot = (look, text) => el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), text);
 
@@ -19,7 +20,7 @@ function recordingText(camera) {
 
 // From capture where the camera says when that was, else from the arrival.
 function latencyText({state, latency_ms: latency, stages_ms: stages}, behindMs) {
-  if (state !== 'running' || !Number.isFinite(latency?.p50)) return '';
+  if (state !== 'running' || !measured(latency?.p50)) return '';
   const transit = stages?.transit?.p50;
   const begin = Number.isFinite(transit) ? `from capture, ${milliseconds(transit)} of it to the rig` : 'from arrival';
   const rig = `median ${milliseconds(latency.p50)}, 95 % within ${milliseconds(latency.p95)} (${begin})`;
@@ -47,15 +48,12 @@ function movedText({moved, moves}) {
 // `stats`: of this page's player.
 export function factsOf(camera, rate, stats) {
   const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
+  const {look, word} = conditionOf(camera, rate);
+  const troubles = troublesOf(camera, rate, stats.behindMs);
   const rows = [
-    [
-      'State',
-      withDot(
-        lookOf(camera.state),
-        [wordOf(camera.state), camera.since_utc && since(camera.since_utc, rigNow())].filter(Boolean).join(', '),
-      ),
-    ],
-    ['Why', camera.reason],
+    ['State', withDot(troubles.length ? 'warn' : look, [word, sinceWhen(camera)].filter(Boolean).join(', '))],
+    ['Trouble', troubles.length && el('div', {class: 'warn'}, ...troubles.map(({title, text}) => el('p', {}, `${title}: ${text}`)))],
+    ['Why', camera.state !== 'running' && camera.reason],
     ['Source', camera.source],
     ['Stream', stream],
     ['Rate', rate && `${fps(rate.fps)}, ${bitrate(rate.bitrate)}`],
@@ -78,22 +76,32 @@ export function factsOf(camera, rate, stats) {
     ]);
 }
 
-function copyButton(text) {
-  const button = el('button', {class: 'button', type: 'button'}, 'Copy');
+// Browsers have a clipboard only for pages that came by TLS or from this machine. The older way may be refused, too: then
+// the text is selected.
+async function copy(code) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    return 'Copied';
+  } catch {
+    getSelection().selectAllChildren(code);
+    return document.execCommand('copy') ? 'Copied' : 'Press Ctrl+C';
+  }
+}
+
+function copyButton(code) {
+  const button = el('button', {class: 'button', type: 'button', 'aria-live': 'polite'}, 'Copy');
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(text);
-    button.textContent = 'Copied';
+    button.textContent = await copy(code);
     setTimeout(() => {
       button.textContent = 'Copy';
-    }, 1500);
+    }, 3000);
   });
-  // Browsers have a clipboard only for pages that came by TLS or from this machine.
-  button.hidden = !navigator.clipboard;
   return button;
 }
 
 function item(label, address) {
-  return el('li', {}, el('small', {}, label), el('code', {title: address}, address), copyButton(address));
+  const code = el('code', {title: address}, address);
+  return el('li', {}, el('small', {}, label), code, copyButton(code));
 }
 
 // Where the RTSP server is, as seen from this browser; empty: the rig has none.

@@ -1,6 +1,7 @@
 // The cluster that the rig is a node of, on the page of the system: its nodes, which of them runs which camera, for
 // administrators how to change that, and the links of this node.
 import {administers, post} from '/static/api.js';
+import {confirmed} from '/static/confirm.js';
 import {el, setText} from '/static/dom.js';
 import {bytes, count, milliseconds} from '/static/format.js';
 
@@ -62,10 +63,19 @@ function nodeRow(name, node, cluster, mayChange) {
   ];
 }
 
+// An arrow key changes what is chosen: nothing moves before the button is pressed.
+const moveControls = (name, choices) =>
+  el(
+    'span',
+    {class: 'move'},
+    el('select', {'data-move': name, 'aria-label': `Where ${name} is to run`}, ...choices),
+    el('button', {class: 'button', type: 'button', 'data-moves': name, 'aria-label': `Move ${name}`}, 'Move'),
+  );
+
 function cameraRow(name, camera, cluster, mayChange) {
   const nodes = Object.keys(cluster.nodes).filter((node) => cluster.nodes[node].here && node !== camera.node);
   const choices = [
-    el('option', {value: ''}, 'Move to …'),
+    el('option', {value: ''}, 'Choose a node'),
     ...nodes.map((node) => el('option', {value: `=${node}`}, node)),
     ...(camera.wanted ? [el('option', {value: '*'}, 'any node')] : []),
   ];
@@ -73,7 +83,7 @@ function cameraRow(name, camera, cluster, mayChange) {
     name,
     camera.node || 'none',
     noteOf(camera),
-    ...(mayChange ? [el('select', {'data-move': name, 'aria-label': `Move ${name}`}, ...choices)] : []),
+    ...(mayChange ? [moveControls(name, choices)] : []),
   ];
 }
 
@@ -109,7 +119,7 @@ export function clusterSection(status, {section, table}) {
   if (!cluster.etcd.up && !problems.length) problems.push('etcd has not answered lately.');
   for (const {clock} of Object.values(cluster.nodes)) if (clock?.problem) problems.push(clock.problem);
   if (!cluster.planner) problems.push('No node plans: no camera gets another node.');
-  const action = mayChange ? [''] : [];
+  const action = mayChange ? ['Change'] : [];
   return section(
     'cluster',
     `Cluster ${cluster.cluster}`,
@@ -142,16 +152,25 @@ async function ask(content, control, call, body) {
   shown.hidden = !failure;
 }
 
+async function drain(content, button) {
+  const {drain: node, end} = button.dataset;
+  const ends = end !== undefined;
+  const consequence = 'Its cameras go to other nodes, as far as those have room. It takes no others until it may again.';
+  if (ends || (await confirmed(`Drain ${node}?`, consequence, 'Drain'))) ask(content, button, 'drain', {node, end: ends});
+}
+
+function move(content, button) {
+  const select = button.parentElement.querySelector('select');
+  const {value} = select;
+  if (!value) return select.focus();
+  select.value = '';
+  ask(content, button, 'move', {camera: button.dataset.moves, node: value === '*' ? null : value.slice(1)});
+}
+
 // Once for the page: its rows come and go.
 export function obeyClusterControls(content) {
   content.addEventListener('click', ({target}) => {
-    const button = target.closest('[data-drain]');
-    if (button) ask(content, button, 'drain', {node: button.dataset.drain, end: 'end' in button.dataset});
-  });
-  content.addEventListener('change', ({target}) => {
-    if (!target.dataset.move || !target.value) return;
-    const {value} = target;
-    target.value = '';
-    ask(content, target, 'move', {camera: target.dataset.move, node: value === '*' ? null : value.slice(1)});
+    const button = target.closest('[data-drain], [data-moves]');
+    if (button) (button.dataset.moves === undefined ? drain : move)(content, button);
   });
 }

@@ -1,6 +1,7 @@
 // How the condition of a camera is shown: a word, why, and since when.
-import {rigNow} from '/static/api.js';
+import {rigBegan, rigNow} from '/static/api.js';
 import {duration, since} from '/static/format.js';
+import {troublesOf, withoutAddresses} from '/static/troubles.js';
 
 const words = {
   starting: 'Starting',
@@ -20,17 +21,46 @@ const looks = {
   unreachable: 'bad',
 };
 
-// "3 live · 1 offline · 1 failed": how many cameras are in which state, live ones first.
-export function summaryOf(cameras) {
-  const counts = new Map([['Live', 0]]);
-  for (const {state} of cameras) counts.set(wordOf(state), (counts.get(wordOf(state)) ?? 0) + 1);
-  return [...counts].map(([word, n]) => `${n} ${word.toLowerCase()}`).join(' · ');
-}
-
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
 export const lookOf = (state) => looks[state] ?? 'warn';
 
-// {look, title, text} of a player's condition; `title` is empty where the frame speaks for itself.
+// Of a camera in the status: {look, word, troubles}.
+export function conditionOf(camera, rate) {
+  const troubles = troublesOf(camera, rate);
+  if (troubles.length) return {look: 'warn', word: 'Live, with trouble', troubles};
+  return {look: lookOf(camera.state), word: wordOf(camera.state), troubles};
+}
+
+// "12 live · 2 with trouble · 1 offline": each of `cameras`, [[name, camera]], is counted once.
+export function summaryOf(cameras, rates = {}) {
+  const counts = new Map([['live', 0]]);
+  for (const [name, camera] of cameras) {
+    const {word, troubles} = conditionOf(camera, rates[name]);
+    const kind = troubles.length ? 'with trouble' : word.toLowerCase();
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  const order = (kind) => ['live', 'with trouble'].indexOf(kind) + 1 || 3;
+  return [...counts]
+    .sort(([a], [b]) => order(a) - order(b))
+    .map(([kind, n]) => `${n} ${kind}`)
+    .join(' · ');
+}
+
+// By which cameras are sorted where not all fit on the screen.
+export function urgencyOf(camera, rate) {
+  if (['failed', 'waiting', 'unreachable'].includes(camera.state)) return 0;
+  return troublesOf(camera, rate).length ? 1 : 2;
+}
+
+// A rig that begins finds a camera as it is, and cannot know since when it has been so.
+const beginning = 30000; // ms, in which each camera is tried
+export function sinceWhen({state, since_utc, frames}) {
+  if (!since_utc) return '';
+  const isFound = state !== 'running' && frames?.encoded === 0 && Date.parse(since_utc) - rigBegan() < beginning;
+  return isFound ? `since the rig began, ${duration((rigNow() - rigBegan()) / 1000)} ago` : since(since_utc, rigNow());
+}
+
+// {look, title, text, when} of a player's condition; `title` is empty where the frame speaks for itself.
 export function describe(condition) {
   const {phase, state, reason, since_utc} = condition;
   switch (phase) {
@@ -39,14 +69,16 @@ export function describe(condition) {
       return {
         look: 'bad',
         title: 'No connection to campipe',
-        text: `${since(since_utc, Date.now())} · ${wait > 0.5 ? `trying again in ${duration(wait)}` : 'trying again'}`,
+        text: wait > 0.5 ? `trying again in ${duration(wait)}` : 'trying again',
+        when: since(since_utc, Date.now()),
       };
     }
     case 'away':
       return {
         look: lookOf(state),
         title: wordOf(state),
-        text: [reason, since_utc && since(since_utc, rigNow())].filter(Boolean).join(' · '),
+        text: withoutAddresses(reason ?? ''),
+        when: sinceWhen(condition),
       };
     case 'unplayable':
       return {look: 'bad', title: 'Cannot be played', text: reason};
@@ -56,7 +88,7 @@ export function describe(condition) {
       return {
         look: 'busy',
         title: state === 'starting' ? 'Starting' : 'Waiting for the first frame',
-        text: reason ?? '',
+        text: withoutAddresses(reason ?? ''),
       };
     default:
       return {look: 'good', title: '', text: ''};

@@ -28,6 +28,9 @@ export function icon(name) {
 // `fresh` are not taken over.
 export function patch(parent, ...fresh) {
   const keyed = new Map([...parent.children].filter((child) => child.dataset.key).map((child) => [child.dataset.key, child]));
+  // What goes is taken out first, since what stays behind it would be moved otherwise, and lose the focus.
+  const kept = new Set(fresh.map((wanted) => wanted.dataset?.key));
+  for (const [key, child] of keyed) if (!kept.has(key)) child.remove();
   let place = parent.firstChild;
   for (const wanted of fresh) {
     const found = wanted.dataset?.key ? keyed.get(wanted.dataset.key) : place?.dataset?.key ? null : place;

@@ -38,6 +38,18 @@ export function since(utc, now) {
   return `since ${today ? '' : `${dayOf(date)} `}${timeOf(date)} (${duration((now - date) / 1000)})`;
 }
 
+// "Europe/Berlin (UTC+1)"
+export function zoneOf(date) {
+  const minutes = -date.getTimezoneOffset();
+  const hours = Math.floor(Math.abs(minutes) / 60);
+  const rest = Math.abs(minutes) % 60;
+  const offset = `UTC${minutes < 0 ? '−' : '+'}${hours}${rest ? `:${String(rest).padStart(2, '0')}` : ''}`;
+  return `${Intl.DateTimeFormat().resolvedOptions().timeZone} (${offset})`;
+}
+
+// Once on each page with times of day.
+export const zoneText = () => `Times are those of this browser: ${zoneOf(new Date())}.`;
+
 function scaled(value, step, units) {
   if (!Number.isFinite(value)) return '–';
   let unit = 0;

@@ -18,3 +18,6 @@ export function layOut(count, width, height, aspect, gap) {
   const tileWidth = Math.floor((width - gap * (columns - 1)) / columns);
   return {columns, tileWidth, tileHeight: Math.floor(tileWidth / aspect), scrolls: true};
 }
+
+// `names` as they are shown where not all fit: by their urgency (0 first), and else as they were.
+export const byUrgency = (names, urgency) => [...names].sort((a, b) => urgency(a) - urgency(b));

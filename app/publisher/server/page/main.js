@@ -1,10 +1,11 @@
 // The frame around all pages: which page an address means, the bar at the top, the keys that work everywhere.
-import {currentSession, loadSession, logout, may, watchStatus} from '/static/api.js';
-import {lookOf, summaryOf} from '/static/conditions.js';
+import {camerasOf, currentSession, loadSession, logout, may, watchStatus} from '/static/api.js';
+import {conditionOf, summaryOf} from '/static/conditions.js';
 import {setText} from '/static/dom.js';
-import {duration, timeOf} from '/static/format.js';
-import {navigate} from '/static/navigate.js';
-import {followVersion, toggleFullscreen} from '/static/screen.js';
+import {timeOf} from '/static/format.js';
+import {letterKeysOn, setLetterKeys} from '/static/letter_keys.js';
+import {isKiosk, navigate} from '/static/navigate.js';
+import {followKiosk, followVersion, toggleFullscreen} from '/static/screen.js';
 
 const pages = [
   [/^\/$/, () => import('/static/wall.js')],
@@ -18,6 +19,10 @@ const byId = (id) => document.getElementById(id);
 let page = null;
 let shownPath = '';
 let visit = 0;
+
+// What each page asks the API for; the login is for everybody.
+const needs = {'/': 'view', '/recordings': 'record', '/system': 'view'};
+const isOffered = (path) => may(needs[path], currentSession().cameras?.[0]);
 
 const ours = (url) => url.origin === location.origin && pages.some(([path]) => path.test(url.pathname));
 
@@ -33,17 +38,28 @@ async function showPage() {
   try {
     const module = await load();
     if (current !== visit) return; // another page was asked for meanwhile
+    const isFirst = !page;
     page?.close();
     main.replaceChildren();
     shownPath = url.pathname;
     page = module.show(main, url);
     markPage(url);
+    if (!isFirst) focusPage(main);
   } catch (error) {
     if (current === visit) trouble(`This page could not be loaded: ${error.message}. Reload it.`);
   }
 }
 
+// What was focused is gone with the page before. A screen reader says the heading.
+function focusPage(main) {
+  if (main.contains(document.activeElement)) return;
+  const heading = main.querySelector('h1');
+  heading?.setAttribute('tabindex', '-1');
+  (heading ?? main).focus();
+}
+
 function markPage(url) {
+  followKiosk(isKiosk());
   document.title = `${page.title} · campipe`;
   document.body.classList.toggle('login', url.pathname === '/login');
   for (const link of document.querySelectorAll('nav a')) {
@@ -64,26 +80,35 @@ function toLogin() {
 }
 
 function showUser() {
-  const {user, cameras} = currentSession();
-  document.querySelector('nav a[href="/recordings"]').hidden = !may('record', cameras?.[0]);
+  const {user} = currentSession();
+  for (const link of document.querySelectorAll('nav a')) link.hidden = !isOffered(new URL(link.href).pathname);
   byId('logout').hidden = !user;
   byId('logout').textContent = `Log out ${user}`;
 }
 
-function showStatus({status, error, since}) {
+let hasSession = false;
+
+async function loadUser() {
+  await loadSession();
+  hasSession = true;
+  showUser();
+}
+
+function showStatus({status, rates, error, since}) {
   const summary = byId('summary');
   if (error) {
     setText(summary, '');
-    const ago = duration((Date.now() - since) / 1000);
-    return trouble(`${error}, since ${timeOf(new Date(since))} (${ago}). Trying again.`);
+    // Without its duration, which a screen reader would say every two seconds.
+    return trouble(`${error}, since ${timeOf(new Date(since))}. Trying again.`);
   }
   followVersion(status.version);
+  if (!hasSession) loadUser().catch(() => {}); // asked for again with the next status
   trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
-  const cameras = Object.values(status.cameras ?? {});
-  setText(summary, summaryOf(cameras));
+  const cameras = camerasOf(status);
+  setText(summary, summaryOf(cameras, rates));
   summary.classList.toggle(
     'warn',
-    cameras.some(({state}) => ['warn', 'bad'].includes(lookOf(state))),
+    cameras.some(([name, camera]) => ['warn', 'bad'].includes(conditionOf(camera, rates[name]).look)),
   );
 }
 
@@ -91,21 +116,29 @@ let stopWatching = null;
 
 // After a login, and at first.
 function sessionBegan() {
+  hasSession ||= currentSession().permissions.length > 0;
   showUser();
   stopWatching ??= watchStatus(showStatus);
 }
 
+const open = (path) => isOffered(path) && navigate(path);
+
+function showKeys() {
+  byId('letter-keys').checked = letterKeysOn();
+  byId('keys').showModal();
+}
+
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, textarea, dialog')) return;
-  const actions = {
-    f: toggleFullscreen,
-    t: window.toggleTheme,
-    '?': () => byId('keys').showModal(),
-    w: () => navigate('/'),
-    r: () => navigate('/recordings'),
-    s: () => navigate('/system'),
+  const leading = {
+    '?': showKeys,
+    w: () => open('/'),
+    r: () => open('/recordings'),
+    s: () => open('/system'),
   };
-  if (document.body.classList.contains('login') || !Object.hasOwn(actions, event.key)) return;
+  const actions = {f: toggleFullscreen, t: window.toggleTheme, ...(isKiosk() ? {} : leading)};
+  const mayAct = letterKeysOn() && !document.body.classList.contains('login');
+  if (!mayAct || !Object.hasOwn(actions, event.key)) return;
   event.preventDefault();
   actions[event.key]();
 }
@@ -129,7 +162,8 @@ window.addEventListener('loginneeded', toLogin);
 byId('theme').addEventListener('click', window.toggleTheme);
 byId('fullscreen').addEventListener('click', toggleFullscreen);
 byId('fullscreen').hidden = !document.fullscreenEnabled;
-byId('help').addEventListener('click', () => byId('keys').showModal());
+byId('help').addEventListener('click', showKeys);
+byId('letter-keys').addEventListener('change', ({target}) => setLetterKeys(target.checked));
 byId('logout').addEventListener('click', async () => {
   await logout();
   location.assign('/login');

@@ -24,6 +24,26 @@ document.addEventListener('fullscreenchange', () => {
   lock = null;
 });
 
+const idleAfter = 3000; // ms
+let idleTimer = 0;
+
+function showCursor() {
+  document.body.classList.remove('idle');
+  clearTimeout(idleTimer);
+  idleTimer = setTimeout(() => document.body.classList.add('idle'), idleAfter);
+}
+
+// A wall that nobody sits at has frames alone on it: no bar, and no cursor that rests.
+export function followKiosk(isKiosk) {
+  if (document.body.classList.toggle('kiosk', isKiosk)) {
+    document.addEventListener('pointermove', showCursor);
+    return showCursor();
+  }
+  document.removeEventListener('pointermove', showCursor);
+  clearTimeout(idleTimer);
+  document.body.classList.remove('idle');
+}
+
 let version = '';
 
 // The version that answers now.

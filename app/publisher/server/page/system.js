@@ -1,10 +1,11 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
 import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from '/static/api.js';
 import {clusterSection, obeyClusterControls} from '/static/cluster.js';
-import {lookOf, wordOf} from '/static/conditions.js';
+import {conditionOf} from '/static/conditions.js';
 import {el, patch} from '/static/dom.js';
-import {bitrate, bytes, count, duration, fps, milliseconds, since} from '/static/format.js';
+import {bitrate, bytes, count, duration, fps, milliseconds, since, zoneText} from '/static/format.js';
 import {graphSection} from '/static/graph.js';
+import {measured} from '/static/troubles.js';
 
 const cell = (content, kind = '') => el('td', kind ? {class: kind} : {}, content ?? '–');
 const number = (content) => cell(content, 'number-cell');
@@ -12,12 +13,12 @@ const number = (content) => cell(content, 'number-cell');
 // columns: "Name", or "#Name" for numbers, "?Name" for what small screens leave out
 function table(columns, rows) {
   const kinds = columns.map((column) => ({'#': 'number-cell', '?': 'optional'})[column[0]] ?? '');
-  const head = columns.map((column, i) =>
-    el('th', {scope: 'col', class: kinds[i] || null}, column.replace(/^[#?]/, '')),
-  );
+  const names = columns.map((column) => column.replace(/^[#?]/, ''));
+  const head = names.map((name, i) => el('th', {scope: 'col', class: kinds[i] || null}, name));
+  // By the keyboard it can be scrolled only if it has the focus.
   return el(
     'div',
-    {class: 'card table'},
+    {class: 'card table', role: 'group', tabindex: 0, 'aria-label': `Table: ${names.join(', ')}`},
     el('table', {}, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows)),
   );
 }
@@ -53,12 +54,16 @@ const mebibytes = (n) => (Number.isFinite(n) ? bytes(n * 1024 * 1024) : '–');
 function summary(status, rates) {
   const cameras = camerasOf(status);
   const sum = (of) => cameras.reduce((total, [name, camera]) => total + (of(camera, rates[name]) || 0), 0);
+  const troubled = cameras.filter(([name, camera]) => conditionOf(camera, rates[name]).troubles.length).length;
   const tile = (value, what) => el('div', {class: 'card'}, el('b', {}, value), el('span', {}, what));
   return el(
     'div',
     {class: 'tiles', 'data-key': 'summary'},
     tile(duration(status.uptime_s), 'running'),
-    tile(`${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`, 'cameras live'),
+    tile(
+      `${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`,
+      troubled ? `cameras live, ${troubled} with trouble` : 'cameras live',
+    ),
     tile(fps(sum((camera, rate) => rate?.fps)), 'encoded by all'),
     tile(bitrate(sum((camera, rate) => rate?.bitrate)), 'encoded by all'),
     tile(count(sum(dropsOf)), 'frames dropped since the start'),
@@ -137,22 +142,26 @@ function gpus(status) {
   return section('gpus', 'GPUs', table(['GPU', 'In use', 'Decoder', 'Memory'], rows));
 }
 
+function stateCell(camera, rate) {
+  const {look, word, troubles} = conditionOf(camera, rate);
+  const reasons = troubles.length ? troubles.map(({title, text}) => `${title}: ${text}`) : [camera.reason];
+  return el(
+    'span',
+    {},
+    el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), word),
+    ...reasons.filter(Boolean).map((reason) => el('small', {class: 'reason'}, reason)),
+  );
+}
+
 function rings(status, rates) {
   const rows = camerasOf(status).map(([name, camera]) =>
     el(
       'tr',
       {'data-key': name},
       cell(el('a', {href: `/camera/${encodeURIComponent(name)}`}, name), 'name'),
-      cell(
-        el(
-          'span',
-          {class: 'with-dot', title: camera.reason ?? ''},
-          el('span', {class: `dot ${lookOf(camera.state)}`}),
-          wordOf(camera.state),
-        ),
-      ),
+      cell(stateCell(camera, rates[name]), 'state-cell'),
       number(camera.state === 'running' && rates[name] ? fps(rates[name].fps) : '–'),
-      number(camera.state === 'running' ? milliseconds(camera.latency_ms?.p95) : '–'),
+      number(camera.state === 'running' ? milliseconds(measured(camera.latency_ms?.p95)) : '–'),
       number(camera.ring ? `${camera.ring.waiting} / ${camera.ring.slots}` : '–'),
       number(count(dropsOf(camera))),
       number(count(camera.reconnects ?? 0)),
@@ -197,7 +206,7 @@ export function show(main) {
   main.className = 'page';
   const version = el('span', {class: 'quiet'});
   const content = el('div', {class: 'sections'});
-  main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content);
+  main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content, el('p', {class: 'quiet zone'}, zoneText()));
   obeyClusterControls(content);
   let before = null;
   let begun = 0;

@@ -1,9 +1,10 @@
-// One camera on the wall: its frame, its name and numbers, and where there is no frame, why.
+// One camera on the wall: its frame, its name and numbers, what is wrong with it, and where there is no frame, why.
 import {dropCausesOf, dropsOf} from '/static/api.js';
 import {describe, lookOf, wordOf} from '/static/conditions.js';
 import {el, icon, setText} from '/static/dom.js';
 import {count, fps, milliseconds} from '/static/format.js';
 import {Player} from '/static/player.js';
+import {measured, troublesOf, withoutAddresses} from '/static/troubles.js';
 
 export class Tile {
   element;
@@ -16,9 +17,14 @@ export class Tile {
   #drops = el('span', {class: 'drops'});
   #node = el('span', {class: 'node'}); // of a cluster
   #unreachable = null; // the camera, whose node is
+  #frames; // its counters
   #title = el('strong');
-  #text = el('span');
-  #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text);
+  #text = el('span', {class: 'text'});
+  #when = el('span', {class: 'when'});
+  #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text, this.#when);
+  #word = el('span', {class: 'unseen'}); // where the frame speaks for itself
+  #troubles = [];
+  #why = el('span', {class: 'why', hidden: true});
   #active = false;
   #seen = false; // on the screen
 
@@ -26,20 +32,27 @@ export class Tile {
     this.name = name;
     this.player = new Player(name);
     this.player.onchange = () => this.#showCondition();
+    // Its name for screen readers is all that it says, so the camera's own stands first.
     this.element = el(
       'a',
       {class: 'tile', href: `/?camera=${encodeURIComponent(name)}`, 'data-camera': name},
       this.player.element,
-      this.#panel,
-      this.#recording,
       el(
         'span',
         {class: 'caption'},
-        this.#dot,
-        el('span', {class: 'name', title: name}, name),
-        this.#node,
-        el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops),
+        el(
+          'span',
+          {class: 'line'},
+          this.#dot,
+          el('span', {class: 'name', title: name}, name),
+          this.#node,
+          el('span', {class: 'numbers', 'aria-hidden': 'true'}, this.#fps, this.#latency, this.#drops),
+        ),
+        this.#word,
+        this.#why,
       ),
+      this.#panel,
+      this.#recording,
       el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)),
     );
     this.#showCondition();
@@ -59,9 +72,11 @@ export class Tile {
   update(camera, rate) {
     const running = camera.state === 'running';
     setText(this.#node, camera.node ?? '');
+    this.#frames = camera.frames;
     this.#unreachable = camera.state === 'unreachable' ? camera : null;
     setText(this.#fps, running && rate ? fps(rate.fps) : '');
-    this.#showLatency(running ? camera.latency_ms?.p50 : undefined, camera.stages_ms?.transit?.p50);
+    this.#showLatency(running ? measured(camera.latency_ms?.p50) : undefined, camera.stages_ms?.transit?.p50);
+    this.#troubles = troublesOf(camera, rate, this.player.stats.behindMs);
     const drops = dropsOf(camera) + this.player.dropped;
     setText(this.#drops, drops ? `${count(drops)} dropped` : '');
     this.#drops.title = this.#dropCauses(camera);
@@ -75,6 +90,8 @@ export class Tile {
   forget() {
     for (const number of [this.#fps, this.#latency, this.#drops]) setText(number, '');
     this.#recording.hidden = true;
+    this.#troubles = [];
+    this.#showCondition();
   }
 
   close() {
@@ -101,21 +118,28 @@ export class Tile {
   // What is played is there, whatever the status says; what is not is explained by the node's being gone.
   #condition() {
     const {condition} = this.player;
-    if (!this.#unreachable || condition.phase === 'live') return condition;
+    if (!this.#unreachable || condition.phase === 'live') return {...condition, frames: this.#frames};
     const {state, reason, since_utc} = this.#unreachable;
     return {phase: 'away', state, reason, since_utc};
   }
 
   #showCondition() {
     const condition = this.#condition();
-    const {look, title, text} = describe(condition);
-    this.#dot.className = `dot ${condition.phase === 'away' ? lookOf(condition.state) : look}`;
+    const {look, title, text, when = ''} = describe(condition);
+    const hasTrouble = !title && this.#troubles.length > 0;
+    const ownLook = condition.phase === 'away' ? lookOf(condition.state) : look;
+    this.#dot.className = `dot ${hasTrouble ? 'warn' : ownLook}`;
     this.#panel.hidden = !title;
     this.#panel.className = `panel ${look}`;
     setText(this.#title, title);
     setText(this.#text, text);
+    setText(this.#when, when);
+    this.#why.hidden = !hasTrouble;
+    const words = this.#troubles.map((trouble) => `${trouble.title}: ${withoutAddresses(trouble.text)}`).join(' · ');
+    setText(this.#why, hasTrouble ? words : '');
+    this.#why.title = hasTrouble ? this.#troubles.map((trouble) => `${trouble.title}: ${trouble.text}`).join('\n') : '';
+    setText(this.#word, title ? '' : hasTrouble ? 'Live, with trouble' : wordOf('running'));
+    this.element.classList.toggle('amber', hasTrouble);
     this.element.classList.toggle('dimmed', Boolean(title));
-    const label = `${this.name}: ${title || wordOf('running')}`;
-    if (this.element.getAttribute('aria-label') !== label) this.element.setAttribute('aria-label', label);
   }
 }

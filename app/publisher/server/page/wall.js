@@ -1,8 +1,10 @@
 // The wall: all cameras in a grid, or one of them enlarged (/?camera=NAME).
 import {camerasOf, watchStatus} from '/static/api.js';
-import {el, icon} from '/static/dom.js';
-import {layOut} from '/static/layout.js';
-import {navigate} from '/static/navigate.js';
+import {urgencyOf} from '/static/conditions.js';
+import {el, icon, setText} from '/static/dom.js';
+import {byUrgency, layOut} from '/static/layout.js';
+import {letterKeysOn} from '/static/letter_keys.js';
+import {isKiosk, navigate} from '/static/navigate.js';
 import {Tile} from '/static/tile.js';
 
 const gap = 6;
@@ -13,7 +15,7 @@ export function show(main, url) {
 }
 
 class Wall {
-  title = 'Wall';
+  #heading = el('h1', {class: 'unseen'});
   #grid = el('div', {class: 'grid', role: 'group', 'aria-label': 'Cameras'});
   #empty = el('div', {class: 'empty', hidden: true});
   #details = el('a', {class: 'button'}, 'Details');
@@ -25,6 +27,8 @@ class Wall {
   );
   #tiles = new Map();
   #cameras = {};
+  #rates = {};
+  #shown = []; // names, as they stand on the screen
   #enlarged;
   #digits = '';
   #digitsTimer = 0;
@@ -32,8 +36,8 @@ class Wall {
 
   constructor(main, url) {
     main.className = 'wall';
-    main.append(this.#grid, this.#stage, this.#empty);
-    this.#enlarged = url.searchParams.get('camera');
+    main.append(this.#heading, this.#grid, this.#stage, this.#empty);
+    this.#read(url);
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
         const tile = this.#tiles.get(entry.target.dataset.camera);
@@ -56,9 +60,18 @@ class Wall {
   // The same page with another camera enlarged: nothing is played anew.
   go(url) {
     const before = this.#enlarged;
-    this.#enlarged = url.searchParams.get('camera');
+    this.#read(url);
     this.#layOut();
     this.#tiles.get(this.#enlarged ?? before)?.element.focus();
+  }
+
+  #read(url) {
+    this.#enlarged = url.searchParams.get('camera');
+    setText(this.#heading, this.title);
+  }
+
+  get title() {
+    return this.#enlarged ?? 'Wall';
   }
 
   close() {
@@ -73,11 +86,27 @@ class Wall {
       return;
     }
     this.#cameras = status.cameras ?? {};
+    this.#rates = rates;
     const names = camerasOf(status).map(([name]) => name);
     if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
     for (const [name, tile] of this.#tiles) tile.update(this.#cameras[name], rates[name]);
     this.#showEmpty(names.length === 0);
+    this.#order();
     this.#chooseOutputs();
+  }
+
+  // What fails comes first where not all fit, but not under the hands of who moves through them by keys. Elements that are
+  // moved would begin to play anew; `order` leaves them where they are.
+  #order() {
+    const names = [...this.#tiles.keys()];
+    const isComplete = this.#shown.length === names.length && this.#shown.every((name) => this.#tiles.has(name));
+    if (isComplete && (this.#tiles.has(this.#enlarged) || this.#grid.querySelector(':focus-visible'))) return;
+    const urgency = (name) => urgencyOf(this.#cameras[name], this.#rates[name]);
+    this.#shown = this.#grid.classList.contains('scrolls') ? byUrgency(names, urgency) : names;
+    this.#shown.forEach((name, place) => {
+      const {style} = this.#tiles.get(name).element;
+      if (style.order !== String(place)) style.order = place;
+    });
   }
 
   #setTiles(names) {
@@ -100,7 +129,7 @@ class Wall {
     this.#empty.hidden = !empty;
     if (!empty) return;
     this.#empty.replaceChildren(
-      el('h1', {}, 'No cameras yet'),
+      el('h2', {}, 'No cameras yet'),
       el('p', {}, 'Add one to the rig’s file, and reload it with ', el('code', {}, 'campipe reload'), ':'),
       el('pre', {}, 'cameras:\n  dock:\n    source: rtsp://10.0.0.11/stream1'),
     );
@@ -152,7 +181,7 @@ class Wall {
 
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
-    const names = [...this.#tiles.keys()];
+    const names = this.#shown;
     const focused = document.activeElement?.closest?.('.tile')?.dataset.camera;
     const at = names.indexOf(this.#enlarged ?? focused);
     const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.columns, ArrowDown: this.columns};
@@ -160,8 +189,9 @@ class Wall {
     else if (event.key === ' ' && focused) this.#enlarge(this.#enlarged ? null : focused);
     else if (event.key === 'Enter' && focused && this.#enlarged) this.#enlarge(null);
     else if (event.key === 'Escape' && this.#enlarged) this.#enlarge(null);
-    else if (event.key === 'd' && at >= 0) navigate(`/camera/${encodeURIComponent(names[at])}`);
-    else if (/^\d$/.test(event.key)) this.#digit(names, event.key);
+    else if (event.key === 'd' && at >= 0 && letterKeysOn() && !isKiosk())
+      navigate(`/camera/${encodeURIComponent(names[at])}`);
+    else if (/^\d$/.test(event.key) && letterKeysOn()) this.#digit([...this.#tiles.keys()], event.key);
     else return;
     event.preventDefault();
   }

@@ -1,0 +1,72 @@
+// What is wrong with a camera whose frames come all the same. The API has the words for most of it.
+import {rigNow} from '/static/api.js';
+import {duration, milliseconds} from '/static/format.js';
+
+const oldAfter = 3000; // ms from capture to the screen; a live camera takes less than one second
+const damageShownFor = 30000; // ms: packets are lost in bursts
+
+// 0: nothing was measured, since no frame came. The least that is measured is a microsecond.
+export const measured = (ms) => (ms > 0 ? ms : undefined);
+
+// A reason often begins with a long address, which hides what follows where there is little room.
+export const withoutAddresses = (reason) =>
+  reason
+    .replace(/\s*(['"])[a-z]+:\/\/[^'"]*\1/g, '')
+    .replace(/\s*\b[a-z]+:\/\/[^\s,;]*[^\s,;:.]/g, '')
+    .replace(/^[:;,\s]+|[:;,\s]+$/g, '');
+
+const age = (ms) => (ms < 120000 ? `${Math.round(ms / 1000)} s` : duration(ms / 1000));
+
+function lateness({latency_ms: latency, stages_ms: stages, source_health: health}, heldMs) {
+  const rigMs = measured(latency?.p50);
+  const ms = rigMs + heldMs;
+  if (ms > oldAfter) {
+    const transit = stages?.transit?.p50 ?? 0;
+    const where =
+      transit > ms / 2
+        ? `${milliseconds(transit)} of it before the rig: check the network, and the camera's clock`
+        : heldMs > ms / 2
+          ? `${milliseconds(heldMs)} of it in this browser: its network or machine is too slow`
+          : 'the rig is too slow for it: reduce its load';
+    return [{title: `${age(ms)} behind`, text: where}];
+  }
+  const lag = health?.lag_ms;
+  if (!(lag > oldAfter)) return [];
+  const text = 'the network stalls, or this machine is too slow; try rtsp_transport: tcp, or a smaller frame size';
+  return [{title: `Frames arrive ${age(lag)} late`, text}];
+}
+
+function damage(rate) {
+  if (!(rigNow() - rate?.damagedAt < damageShownFor)) return [];
+  return [{title: 'Damaged video', text: 'packets of the camera are damaged or lost; try rtsp_transport: tcp'}];
+}
+
+// Of a camera's own stream, `output` being empty, or of an additional one.
+function outputTroubles(output, {state, reason, recording_paused: paused, push}) {
+  const of = output ? ` (output ${output})` : '';
+  const found = [];
+  if (output && state === 'failed') found.push({title: `Output ${output} failed`, text: reason || 'see the log'});
+  else if (state === 'running' && reason) found.push({title: `Recording failed${of}`, text: reason});
+  if (paused) found.push({title: `Recording paused${of}`, text: `${paused}; it goes on by itself once that is mended`});
+  for (const [target, {state: pushed, reason: why}] of Object.entries(push ?? {})) {
+    if (pushed !== 'failed') continue;
+    found.push({title: `Push failed${of}`, text: `${why || 'there is no connection'}; it is tried again: ${target}`});
+  }
+  return found;
+}
+
+// [{title, text}], what concerns the video first. `rate`: of the rig's counters; `heldMs`: what this browser holds back.
+export function troublesOf(camera, rate, heldMs = 0) {
+  if (camera.state !== 'running') return []; // its state says why
+  const found = [];
+  if (camera.overloaded)
+    found.push({title: 'Overloaded', text: camera.overloaded.replace(/^(worker \d+) is overloaded: /, '$1: ')});
+  if (camera.shed) {
+    const text = `${camera.shed}, for cameras of a higher priority: reduce the load, or raise its priority`;
+    found.push({title: 'Gives way', text});
+  }
+  found.push(...lateness(camera, heldMs), ...damage(rate));
+  for (const [output, of] of [['', camera], ...Object.entries(camera.outputs ?? {})])
+    found.push(...outputTroubles(output, of));
+  return found;
+}
