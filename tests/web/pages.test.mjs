@@ -70,7 +70,7 @@ describe('pages', {timeout: 300000}, () => {
     await page.waitForSelector('dialog[open] >> text=Switch off dock?');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Cancel');
     await page.keyboard.press('Enter');
-    await page.waitForSelector('dialog', {state: 'detached'});
+    await page.waitForSelector('dialog.confirm', {state: 'detached'});
     assert.equal((await rig.status()).cameras.dock.enabled, true);
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Switch off', 'the focus is back');
     await page.click('text=Switch off');

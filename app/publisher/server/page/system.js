@@ -104,7 +104,7 @@ function lostGpus(status) {
       {'data-key': gpu.uuid || gpu.gpu},
       cell(gpu.gpu),
       cell(lostWords[gpu.state] ?? gpu.state),
-      cell(gpu.reason),
+      cell(gpu.reason, 'wide'),
       cell(gpu.cameras.join(', ') || '–'),
     ),
   );
@@ -121,7 +121,7 @@ function resources(status) {
       {'data-key': `${resource} ${where}`},
       cell([resource, where].filter(Boolean).join(' of ')),
       cell(meter((needs / has) * 100)),
-      cell(text + (estimated ? ' (estimated)' : '')),
+      cell(text + (estimated ? ' (estimated)' : ''), 'wide'),
     ),
   );
   return section('resources', 'What the rig takes of the machine', table(['Resource', 'Used', 'Details'], rows));
