@@ -11,7 +11,11 @@ describe('frame', {timeout: 200000}, () => {
   let page;
 
   browseRig(
-    () => Rig.start({more: 'workers: {count: 1}', cameras: `  dock: {source: "${pattern}"}\n  gate: {source: "${pattern}"}\n`}),
+    () =>
+      Rig.start({
+        more: 'workers: {count: 1}',
+        cameras: `  dock: {source: "${pattern}"}\n  gate: {source: "${pattern}"}\n`,
+      }),
     (opened) => {
       ({rig, page} = opened);
     },

@@ -8,7 +8,10 @@ import {describe, test} from 'node:test';
 import {browseRig} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
-const codecs = {h264: ['-c:v', 'libx264'], hevc: ['-c:v', 'libx265', '-tag:v', 'hvc1', '-x265-params', 'log-level=none']};
+const codecs = {
+  h264: ['-c:v', 'libx264'],
+  hevc: ['-c:v', 'libx265', '-tag:v', 'hvc1', '-x265-params', 'log-level=none'],
+};
 
 // Two seconds; with sound, which browsers play where they do not know the codec of the video.
 function clip(codec, hasSound) {
@@ -42,7 +45,11 @@ describe('recordings', {timeout: 300000}, () => {
   let listed;
 
   browseRig(
-    () => Rig.start({more: 'workers: {count: 1}', cameras: '  dock: {source: "test://pattern?width=160&height=120&rate=5"}\n'}),
+    () =>
+      Rig.start({
+        more: 'workers: {count: 1}',
+        cameras: '  dock: {source: "test://pattern?width=160&height=120&rate=5"}\n',
+      }),
     (opened) => {
       ({rig, page} = opened);
     },
@@ -68,7 +75,10 @@ describe('recordings', {timeout: 300000}, () => {
       await open([recording(1)], clip('hevc', hasSound));
       await page.click('[data-play]');
       await page.waitForSelector('.watching .problem >> text=This browser cannot play');
-      assert.equal(await page.getAttribute('.watching .problem a[download]', 'href'), '/recordings/files/dock/1.mp4?download');
+      assert.equal(
+        await page.getAttribute('.watching .problem a[download]', 'href'),
+        '/recordings/files/dock/1.mp4?download',
+      );
     }
   });
 
@@ -106,7 +116,10 @@ describe('recordings', {timeout: 300000}, () => {
     listed = [being(61), ...newest(2, 60).filter(({id}) => id !== 'dock/50.mp4')];
     await page.waitForSelector('tr[data-id="dock/61.mp4"]');
     assert.match(await page.textContent('tr[data-id="dock/60.mp4"]'), /1:00/);
-    assert.deepEqual(await rows(), listed.map(({id}) => id));
+    assert.deepEqual(
+      await rows(),
+      listed.map(({id}) => id),
+    );
     const state = await page.evaluate(() => ({
       hasFocus: document.activeElement === window.row,
       selected: getSelection().toString(),
@@ -142,7 +155,10 @@ describe('recordings', {timeout: 300000}, () => {
     }
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
-    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label').split(' ')[0]), 'Download');
+    assert.equal(
+      await page.evaluate(() => document.activeElement.getAttribute('aria-label').split(' ')[0]),
+      'Download',
+    );
     const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
     assert.match(download.url(), /199\.mp4\?download$/);
     await page.keyboard.press('ArrowLeft');

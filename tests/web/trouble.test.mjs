@@ -34,7 +34,11 @@ describe('trouble', {timeout: 300000}, () => {
   let page;
 
   browseRig(
-    async () => Rig.start({more: 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 300k, gop: 1s}\n', cameras: await cameras()}),
+    async () =>
+      Rig.start({
+        more: 'workers: {count: 1}\ndefaults:\n  encode: {bitrate: 300k, gop: 1s}\n',
+        cameras: await cameras(),
+      }),
     (opened) => {
       ({rig, page} = opened);
     },
@@ -112,9 +116,14 @@ describe('trouble', {timeout: 300000}, () => {
     await eventually('since when', async () => /Offline, since the rig began, /.test(await page.textContent('.facts')));
     await page.waitForSelector(`${tile('gone')} .when:has-text("since the rig began")`);
     const history = await (await fetch(`${rig.base}/api/v1/cameras/gone/history`)).json();
-    for (const key of ['fps', 'latency_p50_ms', 'decode_ms']) assert.ok(history[key].every((value) => value === null), key);
+    for (const key of ['fps', 'latency_p50_ms', 'decode_ms'])
+      assert.ok(
+        history[key].every((value) => value === null),
+        key,
+      );
     await eventually('plots', () => page.$eval('.plot canvas', ({width}) => width > 300));
-    for (const text of await page.$$eval('.plot .key b', (all) => all.map(({textContent}) => textContent))) assert.equal(text, '–');
+    for (const text of await page.$$eval('.plot .key b', (all) => all.map(({textContent}) => textContent)))
+      assert.equal(text, '–');
   });
 
   test('where not all fit, what fails comes first, and plays on', async () => {
@@ -126,11 +135,14 @@ describe('trouble', {timeout: 300000}, () => {
     await eventually('what fails is first', async () => (await order())[0] === 'gone');
     assert.deepEqual((await order()).slice(0, 7), ['gone', 'slow', 'pushed', 'paused', 'second', 'well', 'spare0']);
     await expectMoving(page, 'pushed');
-    await page.evaluate((selector) => {
-      window.video = document.querySelector(selector);
-      window.pauses = 0;
-      window.video.addEventListener('pause', () => ++window.pauses);
-    }, `${tile('pushed')} video`);
+    await page.evaluate(
+      (selector) => {
+        window.video = document.querySelector(selector);
+        window.pauses = 0;
+        window.video.addEventListener('pause', () => ++window.pauses);
+      },
+      `${tile('pushed')} video`,
+    );
     for (const name of ['gone', 'slow', 'pushed']) {
       await page.keyboard.press('ArrowRight');
       assert.equal(await page.evaluate(() => document.activeElement.dataset.camera), name, 'keys go as it looks');
@@ -149,7 +161,10 @@ describe('trouble', {timeout: 300000}, () => {
     await page.evaluate(() => document.activeElement.blur());
     await eventually('it moves then', async () => (await order())[0] === 'slow');
     await expectMoving(page, 'pushed');
-    const isSame = await page.evaluate((selector) => document.querySelector(selector) === window.video, `${tile('pushed')} video`);
+    const isSame = await page.evaluate(
+      (selector) => document.querySelector(selector) === window.video,
+      `${tile('pushed')} video`,
+    );
     assert.ok(isSame, 'the same element');
     assert.equal(await page.evaluate(() => window.pauses), 0);
     await page.unrouteAll({behavior: 'ignoreErrors'});
@@ -162,7 +177,10 @@ describe('trouble', {timeout: 300000}, () => {
     const before = [await columns(), await page.$eval(tile('well'), (e) => e.getBoundingClientRect().toJSON())];
     await page.route('**/api/v1/status', (route) => route.abort());
     await page.waitForSelector('#trouble:not([hidden])');
-    assert.match(await page.textContent('#trouble'), /^campipe does not answer, since \d\d:\d\d:\d\d\. Trying again\.$/);
+    assert.match(
+      await page.textContent('#trouble'),
+      /^campipe does not answer, since \d\d:\d\d:\d\d\. Trying again\.$/,
+    );
     const after = [await columns(), await page.$eval(tile('well'), (e) => e.getBoundingClientRect().toJSON())];
     assert.deepEqual(after, before);
     await page.unrouteAll({behavior: 'ignoreErrors'});
@@ -196,7 +214,8 @@ describe('trouble', {timeout: 300000}, () => {
   });
 
   test('letters grow with the tile', async () => {
-    const size = () => page.$eval(`${tile('well')} .caption`, (element) => parseFloat(getComputedStyle(element).fontSize));
+    const size = () =>
+      page.$eval(`${tile('well')} .caption`, (element) => parseFloat(getComputedStyle(element).fontSize));
     await page.goto(rig.base);
     await page.waitForSelector(tile('well'));
     const small = await size();

@@ -193,7 +193,8 @@ class CameraPage {
       const asked = {worker: Number(select.value)};
       this.#do('move', isStaged ? {...asked, from: Number(part)} : asked);
     });
-    return el('span', {class: 'move'}, el('label', {}, isStaged ? `Part on worker ${part} to ` : 'Worker ', select), move);
+    const label = el('label', {}, isStaged ? `Part on worker ${part} to ` : 'Worker ', select);
+    return el('span', {class: 'move'}, label, move);
   }
 
   #selects() {

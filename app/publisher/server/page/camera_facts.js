@@ -50,9 +50,10 @@ export function factsOf(camera, rate, stats) {
   const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
   const {look, word} = conditionOf(camera, rate);
   const troubles = troublesOf(camera, rate, stats.behindMs);
+  const words = troubles.map(({title, text}) => el('p', {}, `${title}: ${text}`));
   const rows = [
     ['State', withDot(troubles.length ? 'warn' : look, [word, sinceWhen(camera)].filter(Boolean).join(', '))],
-    ['Trouble', troubles.length && el('div', {class: 'warn'}, ...troubles.map(({title, text}) => el('p', {}, `${title}: ${text}`)))],
+    ['Trouble', words.length && el('div', {class: 'warn'}, ...words)],
     ['Why', camera.state !== 'running' && camera.reason],
     ['Source', camera.source],
     ['Stream', stream],

@@ -155,8 +155,9 @@ async function ask(content, control, call, body) {
 async function drain(content, button) {
   const {drain: node, end} = button.dataset;
   const ends = end !== undefined;
-  const consequence = 'Its cameras go to other nodes, as far as those have room. It takes no others until it may again.';
-  if (ends || (await confirmed(`Drain ${node}?`, consequence, 'Drain'))) ask(content, button, 'drain', {node, end: ends});
+  const consequence = 'Its cameras go to other nodes, as far as those have room. It takes no others meanwhile.';
+  const isWanted = ends || (await confirmed(`Drain ${node}?`, consequence, 'Drain'));
+  if (isWanted) ask(content, button, 'drain', {node, end: ends});
 }
 
 function move(content, button) {

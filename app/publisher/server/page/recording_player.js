@@ -8,7 +8,8 @@ async function reasonOf(address) {
   try {
     const answer = await fetch(address, {headers: {Range: 'bytes=0-0'}, cache: 'no-store'});
     await answer.body?.cancel();
-    if (answer.status === 404 || answer.status === 410) return {text: 'This file is gone: it was deleted meanwhile.', isGone: true};
+    if (answer.status === 404 || answer.status === 410)
+      return {text: 'This file is gone: it was deleted meanwhile.', isGone: true};
     if (!answer.ok) return {text: `The file cannot be fetched: the answer was ${answer.status}.`};
     return {text: 'This browser cannot play the file; download it to watch it in VLC or mpv.', mayFetch: true};
   } catch {

@@ -53,9 +53,7 @@ class Recordings {
     );
     const head = el('div', {class: 'head'}, el('h1', {}, 'Recordings'), el('span', {class: 'quiet'}, zoneText()));
     main.append(head, this.#player.element, filters, this.#table.element);
-    this.#stopWatching = watchStatus(
-      ({status}) => status && this.#setCameras(camerasOf(status).map(([name]) => name)),
-    );
+    this.#stopWatching = watchStatus(({status}) => status && this.#setCameras(camerasOf(status).map(([name]) => name)));
     this.#show();
   }
 

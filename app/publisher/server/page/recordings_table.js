@@ -117,15 +117,20 @@ export class RecordingsTable {
   show(recordings) {
     const at = this.#rows().findIndex((row) => row.contains(document.activeElement));
     this.#recordings = new Map(recordings.map((recording) => [keyOf(recording), recording]));
-    if (recordings.length === 0) return patch(this.element, el('p', {class: 'card quiet'}, 'Nothing was recorded here.'));
+    if (recordings.length === 0)
+      return patch(this.element, el('p', {class: 'card quiet'}, 'Nothing was recorded here.'));
     const titles = columns.map(([title, kind]) =>
       el('th', {scope: 'col', class: kind}, kind === 'unseen-title' ? el('span', {class: 'unseen'}, title) : title),
     );
     const body = el('tbody', {}, ...rowsOf(recordings));
     this.#mark(body.rows);
-    patch(this.element, el('table', {role: 'grid', 'aria-label': 'Recordings'}, el('thead', {}, el('tr', {}, ...titles)), body));
+    patch(
+      this.element,
+      el('table', {role: 'grid', 'aria-label': 'Recordings'}, el('thead', {}, el('tr', {}, ...titles)), body),
+    );
     const rows = this.#rows();
-    if (!this.#recordings.has(this.#current)) this.#setCurrent(rows[Math.min(Math.max(at, 0), rows.length - 1)].dataset.key);
+    if (!this.#recordings.has(this.#current))
+      this.#setCurrent(rows[Math.min(Math.max(at, 0), rows.length - 1)].dataset.key);
     if (at >= 0 && !this.element.contains(document.activeElement)) this.#currentRow().focus(); // its row is gone
   }
 

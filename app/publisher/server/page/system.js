@@ -206,7 +206,8 @@ export function show(main) {
   main.className = 'page';
   const version = el('span', {class: 'quiet'});
   const content = el('div', {class: 'sections'});
-  main.append(el('div', {class: 'head'}, el('h1', {}, 'System'), version), content, el('p', {class: 'quiet zone'}, zoneText()));
+  const head = el('div', {class: 'head'}, el('h1', {}, 'System'), version);
+  main.append(head, content, el('p', {class: 'quiet zone'}, zoneText()));
   obeyClusterControls(content);
   let before = null;
   let begun = 0;

@@ -95,8 +95,8 @@ class Wall {
     this.#chooseOutputs();
   }
 
-  // What fails comes first where not all fit, but not under the hands of who moves through them by keys. Elements that are
-  // moved would begin to play anew; `order` leaves them where they are.
+  // What fails comes first where not all fit, but nothing moves while the keyboard is used among them. Elements that are
+  // moved in the document would begin to play anew; `order` leaves them where they are.
   #order() {
     const names = [...this.#tiles.keys()];
     const isComplete = this.#shown.length === names.length && this.#shown.every((name) => this.#tiles.has(name));
