@@ -21,6 +21,7 @@
 #include "app/placement/plan.h"
 #include "app/probe/link_check.h"
 #include "app/supervisor/rig_check.h"
+#include "core/time_zone.h"
 
 namespace campipe {
 namespace {
@@ -80,6 +81,7 @@ int check(const LoadedConfig& loaded, std::vector<ConfigError> errors, const std
   std::vector<ConfigError> conditions = loaded.conditions;
   conditions.insert(conditions.end(), found.conditions.begin(), found.conditions.end());
   for (const std::string& line : describe_conditions(std::move(conditions), file)) std::cout << line << '\n';
+  if (const std::string problem = time_zone_problem(); !problem.empty()) std::cout << "note: " << problem << '\n';
   std::cout << "fine: " << count_of(loaded.rig) << '\n';
   return 0;
 }

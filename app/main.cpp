@@ -53,6 +53,7 @@
 #include "core/gpu.h"
 #include "core/log.h"
 #include "core/pretended_gpus.h"
+#include "core/time_zone.h"
 
 namespace {
 
@@ -188,6 +189,7 @@ int run_rig(const Arguments& arguments) {
   if (signals != nullptr) forks.emplace(STDERR_FILENO).wait_until_ready(longest_load);
   campipe::LoadedConfig loaded = campipe::load_config_apart(arguments.config, signals, forks ? &*forks : nullptr);
   if (stopped_early(signals)) return 0;
+  if (const std::string problem = campipe::time_zone_problem(); !problem.empty()) spdlog::warn("{}", problem);
   if (const std::string note = campipe::overlay_note(arguments.config); !note.empty()) spdlog::warn("{}", note);
   if (campipe::report_errors(loaded.errors, arguments.config)) return usage_error;
   if (!arguments.machine.empty())

@@ -18,6 +18,23 @@ std::string percent_decoded(std::string_view text) {
   return result;
 }
 
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  constexpr std::string_view plain = ".-_~";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || plain.find(c) != std::string_view::npos) {
+      result += c;
+    } else {
+      result += '%';
+      result += digits[byte >> 4U];
+      result += digits[byte & 15U];
+    }
+  }
+  return result;
+}
+
 bool is_host_in_numbers(std::string_view host) {
   return host.find_first_not_of("0123456789.") == std::string_view::npos && std::ranges::count(host, '.') == 3;
 }

@@ -10,6 +10,7 @@
 
 #include "app/commands/api_client.h"
 #include "app/commands/hash_password.h"
+#include "app/commands/make_token.h"
 #include "app/commands/move.h"
 #include "app/commands/status.h"
 #include "app/commands/terminal.h"
@@ -143,6 +144,10 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
   CLI::App& hash = *app.add_subcommand("hash-password", "make a user's `password` for the configuration");
   hash.footer("The password is asked for, or is the first line of standard input.");
   hash.callback([&chosen] { chosen = run_hash_password; });
+
+  CLI::App& token = *app.add_subcommand("make-token", "make a user's `token`, with which a wall's screen logs in");
+  token.footer("Whoever has the address may watch what that user may, until the token leaves the configuration.");
+  token.callback([&chosen] { chosen = run_make_token; });
 }
 
 }  // namespace campipe

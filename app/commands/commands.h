@@ -1,4 +1,4 @@
-// The sub-commands of campipe: status, top and reload, which talk to a running rig, and hash-password.
+// The sub-commands of campipe: status, top and reload, which talk to a running rig, hash-password and make-token.
 #pragma once
 
 #include <functional>

@@ -173,6 +173,7 @@ std::vector<ConfigSection> config_sections() {
   sections.push_back({"tls of the cluster", infos_in(keys_of<RigConfig>(), "cluster.tls")});
   sections.push_back({"links of the cluster", infos_in(keys_of<RigConfig>(), "cluster.links")});
   sections.push_back({"tls of the servers", infos_in(keys_of<RigConfig>(), "tls")});
+  sections.push_back({"sessions", infos_in(keys_of<RigConfig>(), "sessions")});
   sections.push_back({"users", infos_in(keys_of<UserConfig>(), "")});
   return sections;
 }

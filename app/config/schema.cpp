@@ -79,6 +79,12 @@ json schema_of(const ParameterInfo& parameter) {
   return schema;
 }
 
+json user_schema() {
+  json schema = schema_of<UserConfig>(true);
+  schema["anyOf"] = {{{"required", {"password"}}}, {{"required", {"token"}}}};
+  return schema;
+}
+
 // `name`, or `name: {parameter: value}`
 json filters_schema() {
   json kinds = json::array({reference("variable")});
@@ -138,7 +144,7 @@ std::string config_schema() {
       {"output", output_schema()},
       {"outputs", outputs_schema()},
       {"sync_groups", map_of(schema_of<GroupKeys>(true), 0, 128)},
-      {"users", map_of(schema_of<UserConfig>(true), 1, 256)},
+      {"users", map_of(user_schema(), 1, 256)},
       {"filters", filters_schema()},
       {"push",
        {{"type", "array"},

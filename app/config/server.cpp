@@ -4,8 +4,10 @@
 #include "app/config/address.h"
 #include "app/config/key_table.h"
 #include "app/config/password_hash.h"
+#include "app/config/public_address.h"
 #include "app/config/reader.h"
 #include "app/config/tls.h"
+#include "app/config/token_hash.h"
 #include "app/config/values.h"
 
 namespace campipe {
@@ -30,8 +32,14 @@ bool read_user(const YamlNode& node, Given<UserConfig>& user, Report& report) {
   bool good = check_name(node, "a user's", report);
   const bool is_user = is_map_unseen(node, "expected a map with the user's `password` (a hash) and `may`", report);
   good = is_user && read_keys(node, user, report) && good;
-  if (is_user && user["password"].node == nullptr && !mistyped(node, "password", key_names<UserConfig>())) {
+  const YamlNode* token = user["token"].node;
+  if (is_user && user["password"].node == nullptr && token == nullptr &&
+      !mistyped(node, "password", key_names<UserConfig>()) && !mistyped(node, "token", key_names<UserConfig>())) {
     report.at_key(node, "missing key 'password'; make one with campipe hash-password");
+    good = false;
+  }
+  if (token != nullptr && user.value.may > Permission::view) {
+    report.at(*token, "a token is for users who may only `view`: it is in the address of a page");
     good = false;
   }
   return good;
@@ -58,6 +66,23 @@ void check_tls(const Given<RigConfig>& file, Report& report) {
   if (!certificate.good || !key.good) return;
   const TlsConfig& files = *file.value.server.tls;
   check_pair(files.certificate, *certificate.node, files.key, *key.node, report);
+}
+
+template <typename IsGood>
+std::optional<std::vector<std::string>> read_list(const YamlNode& node, std::string_view expected,
+                                                  const IsGood& is_good, Report& report) {
+  if (!is_list(node, report)) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const YamlNode& child : node.children) {
+    const auto text = read_text(child, expected, report);
+    if (text && is_good(*text)) {
+      texts.push_back(*text);
+    } else if (text) {
+      refuse(child, expected, report);
+    }
+  }
+  if (texts.size() != node.children.size()) return std::nullopt;
+  return texts;
 }
 
 // The default of one may be what was chosen for the other.
@@ -91,20 +116,23 @@ std::optional<std::string> read_private_key(const YamlNode& node, Report& report
   return read_file_name(node, "a file with the certificate's private key (PEM)", report);
 }
 
+std::optional<std::string> read_http_base(const YamlNode& node, Report& report) {
+  constexpr std::string_view expected = "a path without an end, such as /cams";
+  auto text = read_text(node, expected, report);
+  if (!text || is_base_path(*text)) return text;
+  refuse(node, expected, report);
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> read_http_hosts(const YamlNode& node, Report& report) {
+  constexpr std::string_view expected = "HOST or HOST:PORT, such as cams.example.com";
+  return read_list(node, expected, is_public_host, report);
+}
+
 std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& node, Report& report) {
   constexpr std::string_view expected = "an address or a network in numbers, such as 127.0.0.1 or 10.0.0.0/8";
-  if (!is_list(node, report)) return std::nullopt;
-  std::vector<std::string> proxies;
-  for (const YamlNode& child : node.children) {
-    const auto text = read_text(child, expected, report);
-    if (text && parse_address_range(*text)) {
-      proxies.push_back(*text);
-    } else if (text) {
-      refuse(child, expected, report);
-    }
-  }
-  if (proxies.size() != node.children.size()) return std::nullopt;
-  return proxies;
+  return read_list(
+      node, expected, [](const std::string& text) { return parse_address_range(text).has_value(); }, report);
 }
 
 std::optional<std::string> read_password(const YamlNode& node, Report& report) {
@@ -112,6 +140,13 @@ std::optional<std::string> read_password(const YamlNode& node, Report& report) {
   if (text != nullptr && is_password_hash(*text)) return *text;
   refuse_unseen(
       node, "expected a hash ($argon2id$…), since a password in clear is not taken; use campipe hash-password", report);
+  return std::nullopt;
+}
+
+std::optional<std::string> read_token_hash(const YamlNode& node, Report& report) {
+  const std::string* text = scalar_text(node);
+  if (text != nullptr && is_token_hash(*text)) return *text;
+  refuse_unseen(node, "expected the hash of a token (64 hexadecimal digits); use campipe make-token", report);
   return std::nullopt;
 }
 
@@ -151,6 +186,14 @@ bool read_users(const YamlNode& node, Given<RigConfig>& file, Report& report) {
   return good;
 }
 
+void check_sessions(const Given<RigConfig>& file, Report& report) {
+  const Origin& idle = file["sessions.idle"];
+  const Origin& longest = file["sessions.longest"];
+  const SessionConfig& sessions = file.value.server.sessions;
+  if (!idle.good || !longest.good || sessions.idle <= sessions.longest) return;
+  refuse(*idle.node, "at most `longest`, which is " + shown(*longest.node), report);
+}
+
 void check_server(const Given<RigConfig>& file, std::span<const std::string_view> cameras, Report& report) {
   check_tls(file, report);
   const ServerConfig& server = file.value.server;
@@ -159,6 +202,7 @@ void check_server(const Given<RigConfig>& file, std::span<const std::string_view
     check_exposed(file["rtsp_address"], server.rtsp_address, file, report);
   }
   check_two_addresses(file, report);
+  check_sessions(file, report);
   for (const Given<UserConfig>& user : file.users) {
     const Origin& names = user["cameras"];
     if (!names.good) continue;
@@ -169,6 +213,9 @@ void check_server(const Given<RigConfig>& file, std::span<const std::string_view
 }
 
 void settle_server(const Given<RigConfig>& given, ServerConfig& value) {
+  SessionConfig& sessions = value.sessions;
+  if (!given["sessions.idle"].good) sessions.idle = std::min(sessions.idle, sessions.longest);
+  if (!given["sessions.longest"].good) sessions.longest = std::max(sessions.longest, sessions.idle);
   if (!given["tls.certificate"].good || !given["tls.key"].good) value.tls.reset();
   for (const Given<UserConfig>& user : given.users) value.users.push_back(user.value);
 }

@@ -1,6 +1,7 @@
 // The servers and their users (their keys: app/config/keys/server.h).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,11 +13,19 @@ namespace campipe {
 
 struct UserConfig {
   std::string name;
-  std::string password;     // its argon2id hash, as `campipe hash-password` prints it
+  std::string password;     // its argon2id hash, as `campipe hash-password` prints it; empty: there is a token only
   std::string rtsp_secret;  // in clear, for RTSP's Digest; empty: this user has Basic only
   Permission may = Permission::view;
   std::vector<std::string> cameras;  // empty: all
+  std::string token = {};            // its hash, as `campipe make-token` prints it; empty: there is none
   friend bool operator==(const UserConfig&, const UserConfig&) = default;
+};
+
+// How long a login through a page lasts.
+struct SessionConfig {
+  std::chrono::nanoseconds idle = std::chrono::hours(1);  // without a request
+  std::chrono::nanoseconds longest = std::chrono::hours(12);
+  friend bool operator==(const SessionConfig&, const SessionConfig&) = default;
 };
 
 struct TlsConfig {
@@ -40,6 +49,9 @@ struct ServerConfig {
   std::optional<TlsConfig> tls;  // for HTTP and RTSP
   std::vector<UserConfig> users;
   std::vector<std::string> trusted_proxies;  // whose X-Forwarded-For is used: addresses, or networks ("10.0.0.0/8")
+  SessionConfig sessions = {};
+  std::string http_base = {};                // "/cams": below which a proxy has the rig; empty: nowhere
+  std::vector<std::string> http_hosts = {};  // by which it is reached, besides http_address: "HOST" or "HOST:PORT"
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 

@@ -62,8 +62,11 @@ std::optional<std::int64_t> read_bytes(const YamlNode& node, Report& report);
 std::optional<std::string> read_address(const YamlNode& node, Report& report);
 std::optional<std::string> read_certificate(const YamlNode& node, Report& report);
 std::optional<std::string> read_private_key(const YamlNode& node, Report& report);
+std::optional<std::string> read_http_base(const YamlNode& node, Report& report);
+std::optional<std::vector<std::string>> read_http_hosts(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_trusted_proxies(const YamlNode& node, Report& report);
 std::optional<std::string> read_password(const YamlNode& node, Report& report);
+std::optional<std::string> read_token_hash(const YamlNode& node, Report& report);
 std::optional<std::string> read_rtsp_secret(const YamlNode& node, Report& report);
 std::optional<std::vector<std::string>> read_user_cameras(const YamlNode& node, Report& report);
 // cluster.cpp

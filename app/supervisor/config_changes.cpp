@@ -37,6 +37,8 @@ std::optional<std::string> needs_restart(const RigConfig& before, const RigConfi
   if (before.server.rtsp_address != after.server.rtsp_address) return "rtsp_address";
   if (before.server.rtsp_timestamps != after.server.rtsp_timestamps) return "rtsp_timestamps";
   if (before.server.tls != after.server.tls) return "tls";
+  if (before.server.http_base != after.server.http_base) return "http_base";
+  if (before.server.http_hosts != after.server.http_hosts) return "http_hosts";
   if (before.server.trusted_proxies != after.server.trusted_proxies) return "trusted_proxies";
   return std::nullopt;
 }

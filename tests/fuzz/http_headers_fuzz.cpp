@@ -11,11 +11,11 @@ void check_hosts(const std::string& host, const std::string& origin) {
   const auto mark = origin.find("://");
   if (is_same_origin(origin, host)) {
     require(mark != std::string::npos, "an origin has a scheme", origin);
-    require(is_own_host(origin.substr(mark + 3), "") == is_own_host(host, ""),
+    require(is_own_host(origin.substr(mark + 3), {}) == is_own_host(host, {}),
             "one of the same origin is ours as the host is", origin + " " + host);
   }
   if (!contains(host, ":") && !contains(host, "[")) {
-    require(!is_own_host(host + ".other.example", ""), "a name below another's is not ours", host);
+    require(!is_own_host(host + ".other.example", {}), "a name below another's is not ours", host);
     require(!is_same_origin("http://" + host + ".other.example", host), "nor of the same origin", host);
     require(is_same_origin("http://" + host, host), "a host is of its own origin", host);
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "app/config/password_hash.h"
+#include "app/config/token_hash.h"
 #include "app/publisher/server/login_limit.h"
 #include "tests/unit/cpu_waits.h"
 
@@ -379,6 +380,91 @@ TEST_F(AccessTest, APasswordThatWasChangedSinceItWasCheckedOpensNoSession) {
   EXPECT_FALSE(access_.still_valid(now));
   const auto good = access_.open_session(*access_.identity_of("ann"));
   EXPECT_TRUE(access_.find_session(good.token));
+}
+
+TEST_F(AccessTest, SessionsLastAsLongAsIsConfigured) {
+  config_.sessions = {.idle = 10min, .longest = 20min};
+  access_.update(config_);
+  const auto idle = session_of("ann");
+  const auto used = session_of("ann");
+  EXPECT_EQ(used.longest, 20min);
+  time_ += 9min;
+  EXPECT_TRUE(access_.find_session(used.token));
+  time_ += 9min;
+  EXPECT_TRUE(access_.find_session(used.token));
+  EXPECT_FALSE(access_.find_session(idle.token));
+  time_ += 2min;
+  EXPECT_FALSE(access_.find_session(used.token));
+}
+
+TEST_F(AccessTest, SessionsOutliveTheProgram) {
+  const auto ann = session_of("ann");
+  const auto ben = session_of("ben");
+  const auto closed = session_of("ben");
+  access_.close_session(closed.token);
+  time_ += 30min;
+  const auto kept = access_.kept_sessions();
+  ASSERT_EQ(kept.size(), 2U);
+  for (const KeptSession& one : kept) {  // none of what is kept lets anybody in
+    for (const std::string& text : {one.id, one.proof}) EXPECT_FALSE(access_.find_session(text));
+    for (const auto& session : {ann, ben}) {
+      EXPECT_NE(one.id, session.token);
+      EXPECT_NE(one.id, session.csrf);
+    }
+  }
+
+  time_ = {};  // another boot of the machine
+  config_.users[1].password = quick_hash("new");
+  Access next(config_, [this] { return time_; });
+  EXPECT_FALSE(next.find_session(ann.token));
+  next.restore_sessions(kept);
+  ASSERT_TRUE(next.find_session(ann.token));
+  EXPECT_EQ(next.find_session(ann.token)->user, "ann");
+  EXPECT_TRUE(next.is_csrf_token(ann.token, ann.csrf));
+  EXPECT_FALSE(next.find_session(ben.token)) << "the password is another one";
+  EXPECT_FALSE(next.find_session(closed.token));
+  for (int i = 0; i < 22; ++i, time_ += 30min) EXPECT_TRUE(next.find_session(ann.token)) << i;
+  time_ += 30min;
+  EXPECT_FALSE(next.find_session(ann.token)) << "half an hour of its twelve had passed";
+}
+
+TEST_F(AccessTest, ATokenLogsAWallInForAsLongAsItIsTheUsers) {
+  const std::string token(43, 'a');
+  config_.users.push_back({"lobby", "", "", Permission::view, {"dock"}, hash_token(token)});
+  access_.update(config_);
+  EXPECT_FALSE(access_.check_token(""));
+  EXPECT_FALSE(access_.check_token(hash_token(token)));
+  EXPECT_FALSE(access_.check_token(std::string(43, 'b')));
+  const auto lobby = access_.check_token(token);
+  ASSERT_TRUE(lobby);
+  EXPECT_EQ(lobby->user, "lobby");
+  EXPECT_FALSE(lets_in("lobby", ""));
+  EXPECT_FALSE(lets_in("lobby", token));
+
+  const auto wall = access_.open_session(*lobby, SessionKind::wall);
+  const auto cookies_of_a_wall = session_of("lobby");  // of a login, which this user cannot have
+  EXPECT_FALSE(access_.find_session(cookies_of_a_wall.token));
+  time_ += 29 * 24h;
+  ASSERT_TRUE(access_.find_session(wall.token));
+  const Identity watcher = *access_.find_session(wall.token);
+  EXPECT_TRUE(access_.still_may(watcher, Permission::view, "dock"));
+  EXPECT_FALSE(access_.still_may(watcher, Permission::view, "gate"));
+  EXPECT_FALSE(access_.still_may(watcher, Permission::record, "dock"));
+
+  Access next(config_, [this] { return time_; });
+  next.restore_sessions(access_.kept_sessions());
+  EXPECT_TRUE(next.find_session(wall.token));
+  config_.users.back().token = hash_token(std::string(43, 'c'));
+  access_.update(config_);
+  EXPECT_FALSE(access_.find_session(wall.token));
+  EXPECT_FALSE(access_.still_valid(watcher));
+}
+
+TEST_F(AccessTest, WithTokensAloneNoPasswordIsRight) {
+  Access access(with_users({{"lobby", "", "", Permission::view, {}, hash_token(std::string(43, 'a'))}}));
+  EXPECT_TRUE(access.required());
+  EXPECT_FALSE(access.check_password("lobby", "", home).identity);
+  EXPECT_FALSE(access.check_password("nobody", "x", home).identity);
 }
 
 TEST_F(AccessTest, RtspSecretsAreOfThoseWhoHaveOne) {

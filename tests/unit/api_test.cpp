@@ -13,6 +13,7 @@
 
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
+#include "app/publisher/server/session_cookie.h"
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
 #include "tests/unit/http_client.h"

@@ -186,6 +186,7 @@ std::string file_with(const std::string& section, const std::string& key, const 
   const std::string cameras = key == "cameras" && section.empty() ? "" : "cameras: {a: {source: b}}\n";
   const std::string pair = key + ": " + value;
   if (section.empty()) return cameras + pair + "\n";
+  if (section == "sessions") return cameras + "sessions: {" + pair + "}\n";
   if (section == "workers") return cameras + "workers: {" + pair + "}\n";
   if (section == "mosaics") return cameras + "mosaics: {a: {" + pair + "}}\n";
   if (section == "sync_groups") {

@@ -45,7 +45,8 @@ TEST_F(ServerConfigTest, KeysAreRead) {
   make_certificate("rig.pem", "rig.key");
   const ServerConfig read = server(
       "http_address: :8443\nrtsp_address: 'off'\nrtsp_timestamps: ntp64\n"
-      "tls: {certificate: rig.pem, key: rig.key}\ntrusted_proxies: [10.0.0.0/8]\nusers: {ann: {password: '" +
+      "tls: {certificate: rig.pem, key: rig.key}\ntrusted_proxies: [10.0.0.0/8]\nhttp_base: /cams\n"
+      "http_hosts: [cams.example.com]\nsessions: {idle: 2h}\nusers: {ann: {password: '" +
       hash + "'}}\n");
   const ServerConfig expected{":8443",
                               "",
@@ -53,7 +54,10 @@ TEST_F(ServerConfigTest, KeysAreRead) {
                               false,
                               TlsConfig{"rig.pem", "rig.key"},
                               {{"ann", hash, "", Permission::view, {}}},
-                              {"10.0.0.0/8"}};
+                              {"10.0.0.0/8"},
+                              SessionConfig{std::chrono::hours(2), std::chrono::hours(12)},
+                              "/cams",
+                              {"cams.example.com"}};
   EXPECT_EQ(read, expected);
 }
 
@@ -67,6 +71,48 @@ TEST_F(ServerConfigTest, ProxiesAreAddressesOrNetworks) {
                 ElementsAre(HasSubstr("rig.yaml:2:19: trusted_proxies[0]: expected an address or a network")))
         << bad;
   }
+}
+
+TEST_F(ServerConfigTest, APublicAddressIsAPathAndHosts) {
+  for (const std::string good : {"/cams", "/video/hall-1", "/a.b/c_d~"})
+    EXPECT_EQ(server("http_base: " + good + "\n").http_base, good);
+  for (const std::string bad : {"cams", "/", "/cams/", "//", "/a//b", "/..", "/a/./b", "/a b", "/a?b", "/ä"})
+    EXPECT_THAT(errors(with_server("http_base: '" + bad + "'\n")),
+                ElementsAre(HasSubstr("rig.yaml:2:12: http_base: expected a path without an end, such as /cams, got")))
+        << bad;
+  const Strings hosts{"cams.example.com", "cams.example.com:8443", "[2001:db8::1]:8443", "rig"};
+  EXPECT_EQ(server("http_hosts: [cams.example.com, 'cams.example.com:8443', '[2001:db8::1]:8443', rig]\n").http_hosts,
+            hosts);
+  for (const std::string bad : {"https://cams.example.com", "cams.example.com/", ":8443", "a b", "rig:0", "rig:"})
+    EXPECT_THAT(errors(with_server("http_hosts: ['" + bad + "']\n")),
+                ElementsAre(HasSubstr("rig.yaml:2:14: http_hosts[0]: expected HOST or HOST:PORT")))
+        << bad;
+}
+
+TEST_F(ServerConfigTest, SessionsEndInOrder) {
+  const auto sessions = [&](const std::string& keys) { return server("sessions: {" + keys + "}\n").sessions; };
+  using std::chrono::hours;
+  EXPECT_EQ(sessions("idle: 24h"), (SessionConfig{hours(24), hours(24)}));
+  EXPECT_EQ(sessions("longest: 30m"), (SessionConfig{std::chrono::minutes(30), std::chrono::minutes(30)}));
+  EXPECT_EQ(sessions("idle: 10m, longest: 20m"), (SessionConfig{std::chrono::minutes(10), std::chrono::minutes(20)}));
+  EXPECT_EQ(errors(with_server("sessions: {idle: 3h, longest: 2h}\n")),
+            Strings{"rig.yaml:2:18: sessions.idle: expected at most `longest`, which is '2h', got '3h'"});
+  EXPECT_THAT(errors(with_server("sessions: {idle: 1s}\n")), ElementsAre(HasSubstr("sessions.idle: expected")));
+}
+
+TEST_F(ServerConfigTest, ATokenIsAHashOfOneWhoMayView) {
+  const std::string token(64, 'a');
+  const auto with_token = [&](const std::string& keys) { return "users: {lobby: {token: " + keys + "}}\n"; };
+  EXPECT_EQ(server(with_token(token)).users, (std::vector<UserConfig>{{"lobby", "", "", Permission::view, {}, token}}));
+  EXPECT_EQ(
+      errors(with_server(with_token(token + ", may: record"))),
+      Strings{"rig.yaml:2:24: users.lobby.token: a token is for users who may only `view`: it is in the address of "
+              "a page"});
+  for (const std::string& bad : Strings{"hunter2", std::string(63, 'a'), std::string(64, 'A'), std::string(43, 'x')})
+    EXPECT_EQ(errors(with_server(with_token(bad))),
+              Strings{"rig.yaml:2:24: users.lobby.token: expected the hash of a token (64 hexadecimal digits); use "
+                      "campipe make-token"})
+        << bad;
 }
 
 TEST_F(ServerConfigTest, ARangeHasItsAddressesOnly) {
@@ -205,7 +251,11 @@ TEST_F(ServerConfigTest, MistakesInUsersAreTold) {
 
 TEST(ServerJson, ComesBackEqual) {
   ServerConfig full{":1", ":2", RtspTimestamps::ntp64, true, TlsConfig{"a.pem", "b.key"}, {}, {"10.0.0.0/8"}};
-  full.users = {{"ann", hash, "secret", Permission::record, {"dock", "gate"}}, {"ben", hash, "", Permission::view, {}}};
+  full.users = {{"ann", hash, "secret", Permission::record, {"dock", "gate"}},
+                {"lobby", "", "", Permission::view, {}, std::string(64, 'a')}};
+  full.sessions = {std::chrono::minutes(5), std::chrono::hours(5)};
+  full.http_base = "/cams";
+  full.http_hosts = {"cams.example.com"};
   const auto there_and_back = [](const ServerConfig& server) {
     return server_from_json(nlohmann::json::parse(to_json(server).dump()));
   };

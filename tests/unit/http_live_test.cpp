@@ -9,6 +9,7 @@
 #include "app/config/password_hash.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/feed.h"
+#include "app/publisher/server/session_cookie.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/utc_text.h"

@@ -44,14 +44,14 @@ TEST(HttpCookie, IsFound) {
 
 TEST(HttpHost, IsOurs) {
   for (const char* good : {"localhost", "LocalHost:8080", "a.localhost", "127.0.0.1:80", "10.1.2.3", "[::1]:8080",
-                           "[::1]", "rig.example:8080", "RIG.example"}) {
-    EXPECT_TRUE(is_own_host(good, "rig.example")) << good;
+                           "[::1]", "rig.example:8080", "RIG.example", "cams.example"}) {
+    EXPECT_TRUE(is_own_host(good, {"rig.example", "cams.example:8443"})) << good;
   }
   for (const char* bad : {"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "",
                           "[::1", "rig.example.evil"}) {
-    EXPECT_FALSE(is_own_host(bad, "rig.example")) << bad;
+    EXPECT_FALSE(is_own_host(bad, {"rig.example", "cams.example:8443"})) << bad;
   }
-  EXPECT_FALSE(is_own_host("", ""));
+  EXPECT_FALSE(is_own_host("", {}));
 }
 
 TEST(HttpOrigin, MustBeTheSame) {
@@ -63,6 +63,14 @@ TEST(HttpOrigin, MustBeTheSame) {
                           "file://rig:8080", "http://rig:8080@evil", "rig:8080"}) {
     EXPECT_FALSE(is_same_origin(bad, "rig:8080")) << bad;
   }
+}
+
+TEST(HttpTarget, HasAWayToTheRoot) {
+  EXPECT_EQ(way_to_root("/"), "./");
+  EXPECT_EQ(way_to_root("/system"), "./");
+  EXPECT_EQ(way_to_root("/camera/dock"), "../");
+  EXPECT_EQ(way_to_root("/cams/cameras/dock/live"), "../../../");
+  EXPECT_EQ(way_to_root("nothing"), "./");
 }
 
 TEST(HttpCameraPath, HasANameAndAWish) {

@@ -9,6 +9,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "app/publisher/server/session_cookie.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "tests/unit/http_server_test_support.h"
@@ -143,6 +144,60 @@ TEST_F(HttpServerTest, RefusesOtherSitesPages) {
   EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: 127.0.0.1:1\r\n").status, 200);
 }
 
+TEST_F(HttpServerTest, IsReachedByTheHostsThatAreConfigured) {
+  ServerConfig config = open_config();
+  config.http_hosts = {"cams.example.com", "yard.example:8443"};
+  start(config);
+  for (const std::string host : {"cams.example.com", "cams.example.com:8080", "yard.example"})
+    EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: " + host + "\r\n").status, 200) << host;
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Host: other.example.com\r\n").status, 403);
+  // A proxy that passes on a Host of its own, and the browser's Origin.
+  const auto change = [&](const std::string& origin) {
+    return ask(port(), "POST /api/v1/", "Host: 127.0.0.1:1\r\nOrigin: " + origin + "\r\n");
+  };
+  for (const std::string origin : {"https://cams.example.com", "http://cams.example.com", "https://yard.example:8443"})
+    EXPECT_EQ(change(origin).status, 200) << origin;
+  for (const std::string origin : {"https://cams.example.com:8443", "https://yard.example", "https://evil.example",
+                                   "https://cams.example.com.evil.example"})
+    EXPECT_THAT(change(origin), testing::AllOf(testing::Field(&Reply::status, 403),
+                                               testing::Field(&Reply::body, testing::HasSubstr("http_hosts"))))
+        << origin;
+}
+
+TEST_F(HttpServerTest, IsAlsoBelowAPath) {
+  ServerConfig config = guarded_config();
+  config.http_base = "/video/cams";
+  config.trusted_proxies = {"127.0.0.1"};
+  start(config);
+  const auto path = [&](const std::string& asked) {
+    return nlohmann::json::parse(ask(port(), "GET " + asked).body).value("path", "");
+  };
+  EXPECT_EQ(path("/video/cams/login"), "/login");
+  EXPECT_EQ(path("/login"), "/login") << "a proxy may have taken the path away";
+  EXPECT_EQ(ask(port(), "GET /video/cams/video/cams/login").status, 401) << "and takes it away once";
+  EXPECT_EQ(ask(port(), "GET /video/camslogin").status, 401);
+  const Reply bare = ask(port(), "GET /video/cams");
+  EXPECT_EQ(bare.status, 308);
+  EXPECT_EQ(bare.headers.at("location"), "./cams/");
+}
+
+TEST_F(HttpServerTest, CompressesForThoseWhoTakeIt) {
+  start(open_config());
+  const std::string line = "POST /api/v1/" + std::string(2000, 'x');
+  const Reply plain = ask(port(), line);
+  EXPECT_FALSE(plain.headers.contains("content-encoding"));
+  EXPECT_EQ(plain.headers.at("vary"), "Accept-Encoding");
+  const Reply small = ask(port(), line, "Accept-Encoding: br, gzip\r\n");
+  EXPECT_EQ(small.headers.at("content-encoding"), "gzip");
+  EXPECT_LT(small.body.size(), 400U);
+  TemporaryFolder folder;
+  std::ofstream(folder.path() / "body.gz", std::ios::binary) << small.body;
+  EXPECT_EQ(output_of("gzip -dc " + (folder.path() / "body.gz").string()), plain.body);
+  EXPECT_FALSE(ask(port(), line, "Accept-Encoding: gzip;q=0, *\r\n").headers.contains("content-encoding"));
+  EXPECT_FALSE(ask(port(), "GET /api/v1/", "Accept-Encoding: gzip\r\n").headers.contains("content-encoding"))
+      << "it is small already";
+}
+
 TEST_F(HttpServerTest, WithUsersWantsToKnowWhoItIs) {
   start(guarded_config());
   const Reply tool = ask(port(), "GET /api/v1/");
@@ -153,7 +208,7 @@ TEST_F(HttpServerTest, WithUsersWantsToKnowWhoItIs) {
   EXPECT_FALSE(script.headers.contains("www-authenticate"));
   const Reply page = ask(port(), "GET /api/v1/", "Sec-Fetch-Mode: navigate\r\n");
   EXPECT_EQ(page.status, 303);
-  EXPECT_EQ(page.headers.at("location"), "/login");
+  EXPECT_EQ(page.headers.at("location"), "../../login") << "relative: a proxy may show the rig below a path";
   EXPECT_EQ(ask(port(), "GET /nothing").status, 401) << "nobody learns what there is";
   EXPECT_EQ(ask(port(), "GET /login").status, 200);
   EXPECT_EQ(ask(port(), "GET /login", "Host: rig.example\r\n").status, 200) << "who logs in may use any name";

@@ -24,7 +24,8 @@ namespace campipe::test {
 
 inline HttpAnswer echo(const HttpRequest& request) {
   nlohmann::json body = {{"method", request.method}, {"path", request.path},          {"query", request.query},
-                         {"body", request.body},     {"user", request.identity.user}, {"address", request.address}};
+                         {"body", request.body},     {"user", request.identity.user}, {"address", request.address},
+                         {"base", request.base}};
   HttpAnswer answer;
   answer.body = body.dump();
   return answer;

@@ -17,7 +17,13 @@ void describe_keys(Keys& keys, Of<UserConfig>) {
            ParsedKey{read_password, "string", R"({"type": "string", "pattern": "^\\$argon2id\\$"})"},
            {.meaning = "made with `campipe hash-password`; a password in clear is refused",
             .range = "an argon2id hash",
-            .fallback = required});
+            .fallback = "required without a `token`"});
+  keys.key(
+      "token", &U::token, ParsedKey{read_token_hash, "string", R"({"type": "string", "pattern": "^[0-9a-f]{64}$"})"},
+      {.meaning = "made with `campipe make-token`: the address `/?token=…` logs a [wall](operations.md#show-a-wall) "
+                  "in, until this line is changed. Whoever has one may only `view`",
+       .range = "a SHA-256 hash",
+       .fallback = "none"});
   keys.key("rtsp_secret", &U::rtsp_secret,
            ParsedKey{read_rtsp_secret, "string", R"({"type": "string", "pattern": "^[!#-9;-~]{8,128}$"})"},
            {.meaning = "for players that log in by RTSP's Digest, which needs a secret that is stored in clear: so not "
@@ -34,6 +40,15 @@ void describe_keys(Keys& keys, Of<UserConfig>) {
            {.meaning = "those that the user may see; the others do not exist for this user",
             .range = "names of cameras, at least one",
             .fallback = "all"});
+}
+
+template <typename Keys>
+void describe_keys(Keys& keys, Of<SessionConfig>) {
+  using namespace std::chrono_literals;
+  using S = SessionConfig;
+  keys.key("idle", &S::idle, DurationKey{1min, 365 * 24h}, {.meaning = "it ends after this time without a request"});
+  keys.key("longest", &S::longest, DurationKey{1min, 365 * 24h},
+           {.meaning = "it ends after this time in any case", .range = "`idle` to 365d"});
 }
 
 template <typename Keys>
@@ -70,6 +85,25 @@ void describe_keys(Keys& keys, Of<ServerConfig>) {
                {.meaning = "a user's name, as a camera's, and what the user may",
                 .range = "up to 256 users",
                 .fallback = "everybody may watch, record, enable and disable"});
+  keys.section(
+      "sessions", &S::sessions,
+      {.meaning = "how long a login through a page lasts; it survives restarts of the rig", .fallback = "see below"});
+  keys.key(
+      "http_base", &S::http_base,
+      ParsedKey{read_http_base, "string", R"({"type": "string", "pattern": "^(/[A-Za-z0-9._~-]+)+$|\\$\\{"})"},
+      {.meaning =
+           "the path below which a reverse proxy [shows the rig](operations.md#put-it-behind-a-reverse-proxy), if it "
+           "passes that path on, or has another rig beside this one",
+       .range = "a path without an end, such as `/cams`",
+       .fallback = "none"});
+  keys.key(
+      "http_hosts", &S::http_hosts,
+      ParsedKey{read_http_hosts, "list",
+                R"({"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z0-9.-]+(:[0-9]+)?$|\\$\\{"}})"},
+      {.meaning = "names by which people reach `http_address`, such as a reverse proxy's. Without `users` no other "
+                  "name is answered but this machine's; and pages of these names may use the rig though the proxy "
+                  "passes on another `Host`",
+       .range = "`HOST` or `HOST:PORT`"});
   keys.key(
       "trusted_proxies", &S::trusted_proxies,
       ParsedKey{read_trusted_proxies, "list",

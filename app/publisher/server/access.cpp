@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "app/config/password_hash.h"
+#include "app/config/token_hash.h"
 #include "app/publisher/server/login_limit.h"
-#include "core/error.h"
+#include "app/publisher/server/secrets.h"
 
 namespace campipe {
 namespace {
@@ -21,18 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto remembered_for = 1min;
-constexpr auto session_length = 12h;
-constexpr auto session_pause = 1h;
-constexpr std::size_t sessions_of_a_user = 64;
 constexpr auto longest_queue = 10s;  // for a password to be checked
-
-std::string base64url(const std::vector<unsigned char>& bytes) {
-  constexpr int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
-  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
-  ::sodium_bin2base64(text.data(), text.size(), bytes.data(), bytes.size(), variant);
-  text.pop_back();  // the NUL
-  return text;
-}
 
 std::optional<std::string> from_base64(const std::string& text, int variant) {
   std::vector<unsigned char> bytes(text.size() + 1);
@@ -41,15 +31,6 @@ std::optional<std::string> from_base64(const std::string& text, int variant) {
     return std::nullopt;
   return std::string(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
 }
-
-std::vector<unsigned char> random_bytes(std::size_t size) {
-  if (::sodium_init() < 0) throw Error("libsodium cannot be used: no source of random numbers");
-  std::vector<unsigned char> bytes(size);
-  ::randombytes_buf(bytes.data(), bytes.size());
-  return bytes;
-}
-
-std::string random_token() { return base64url(random_bytes(32)); }
 
 // Without padding there is one variant less to try.
 std::optional<std::string> decode(const std::string& scheme, std::string text) {
@@ -84,10 +65,6 @@ std::optional<BasicLogin> login_in(const Authorization& authorization) {
 
 std::optional<BasicLogin> decode_basic(const std::string& credentials) { return login_in({"basic", credentials}); }
 
-bool equal_secrets(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 Identity Identity::of(std::shared_ptr<const UserConfig> user) {
   std::string name = user->name;
   return {.kind = Kind::user, .user = std::move(name), .config = std::move(user)};
@@ -105,25 +82,17 @@ bool Identity::may(Permission permission, const std::string& camera) const {
 }
 
 struct Access::State {
-  struct OpenSession {
-    std::string csrf;
-    std::string user;
-    std::string password;  // its hash then
-    Clock::time_point opened;
-    Clock::time_point used;
-  };
-  using Users = std::map<std::string, std::shared_ptr<const UserConfig>>;
-
-  explicit State(std::function<Clock::time_point()> clock) : now(std::move(clock)) {}
+  explicit State(const std::function<Clock::time_point()>& clock) : now(clock), sessions(clock) {}
 
   const std::function<Clock::time_point()> now;
   // What is looked up is looked up by its keyed hash: how long that takes then reveals nothing.
   std::vector<unsigned char> key = random_bytes(crypto_generichash_KEYBYTES);
   std::mutex mutex;
   std::string owner_token;  // empty: there is none
-  Users users;
+  Sessions::Users users;
   std::map<std::string, Clock::time_point> remembered;  // until then
-  std::map<std::string, OpenSession> sessions;
+  Sessions sessions;
+  std::function<void()> on_logout;  // may be empty
   LoginLimit limit;
   struct Turn {};
   std::list<Turn> turns;  // the first one's password is being checked
@@ -167,30 +136,13 @@ struct Access::State {
     if (before.kind == Identity::Kind::visitor) return users.empty() ? std::optional(before) : std::nullopt;
     const auto now_is = identity(before.user);
     if (!now_is || !before.config || now_is->config->password != before.config->password ||
-        now_is->config->rtsp_secret != before.config->rtsp_secret)
+        now_is->config->token != before.config->token || now_is->config->rtsp_secret != before.config->rtsp_secret)
       return std::nullopt;
-    if (before.session.empty()) return now_is;
-    drop_old_sessions();
-    const auto session = sessions.find(before.session);
-    if (session == sessions.end() || session->second.password != now_is->config->password) return std::nullopt;
-    session->second.used = now();
+    if (!before.session.empty() && sessions.find(before.session, users) == nullptr) return std::nullopt;
     return now_is;
   }
   [[nodiscard]] std::string memory_of(const UserConfig& user, const std::string& password) const {
     return keyed_hash(user.name + '\0' + user.password + '\0' + password);
-  }
-  void drop_old_sessions() {
-    std::erase_if(sessions, [time = now()](const auto& entry) {
-      return time - entry.second.opened >= session_length || time - entry.second.used >= session_pause;
-    });
-  }
-  void make_room_for(const std::string& user) {
-    const auto is_older = [&](const auto& a, const auto& b) {
-      return std::pair(a.second.user != user, a.second.used) < std::pair(b.second.user != user, b.second.used);
-    };
-    const auto of_user = std::ranges::count(sessions, user, [](const auto& entry) { return entry.second.user; });
-    if (static_cast<std::size_t>(of_user) >= sessions_of_a_user)
-      sessions.erase(std::ranges::min_element(sessions, is_older));
   }
   // What needs no argon2id. Empty: it does. Users who sent the right password a moment ago come in also from where
   // others guess; but who guesses must not find out quickly what is remembered.
@@ -214,7 +166,7 @@ struct Access::State {
 };
 
 Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now)
-    : state_(std::make_unique<State>(std::move(now))) {
+    : state_(std::make_unique<State>(now)) {
   update(config);
 }
 Access::~Access() = default;
@@ -243,12 +195,14 @@ Access::Result Access::check_password(const std::string& user, const std::string
 
   std::unique_lock lock(state_->mutex);
   if (state_->users.empty()) return {Identity::visitor()};
-  const auto found = state_->users.find(user);
-  const bool exists = found != state_->users.end();
-  // For one who does not exist some other's, so that the time does not reveal who does.
-  const auto config = exists ? found->second : state_->users.begin()->second;
+  auto found = state_->users.find(user);
+  const auto has_password = [](const auto& entry) { return !entry.second->password.empty(); };
+  const bool exists = found != state_->users.end() && has_password(*found);
+  // For one who does not exist, or has a token only, some other's: so the time does not reveal who does.
+  if (!exists) found = std::ranges::find_if(state_->users, has_password);
+  const auto config = found != state_->users.end() ? found->second : nullptr;
   lock.unlock();
-  const bool fits = password_fits(config->password, password);
+  const bool fits = config && password_fits(config->password, password);
   lock.lock();
   const auto time = state_->now();
   if (!exists || !fits) {
@@ -278,48 +232,66 @@ std::optional<Access::Result> Access::check_authorization_quickly(const std::str
 
 std::string Access::key_of(const std::string& header) const { return state_->keyed_hash(header); }
 
-Access::Session Access::open_session(const Identity& identity) {
-  const Session session{random_token(), random_token(), identity.user};
-  const std::string id = state_->keyed_hash(session.token);
+Access::Session Access::open_session(const Identity& identity, SessionKind kind) {
+  const UserConfig nobody;
   const std::lock_guard lock(state_->mutex);
-  const auto time = state_->now();
-  state_->drop_old_sessions();
-  state_->make_room_for(identity.user);
-  const std::string password = identity.config ? identity.config->password : "";
-  state_->sessions[id] = {session.csrf, session.user, password, time, time};
-  return session;
+  const std::string token = state_->sessions.open(identity.config ? *identity.config : nobody, kind);
+  return {token, Sessions::csrf_of(token), identity.user, state_->sessions.longest(kind)};
+}
+
+std::optional<Identity> Access::check_token(const std::string& token) const {
+  const std::string hash = hash_token(token);
+  const std::lock_guard lock(state_->mutex);
+  const auto found =
+      std::ranges::find_if(state_->users, [&](const auto& entry) { return equal_secrets(entry.second->token, hash); });
+  return found == state_->users.end() ? std::nullopt : state_->identity(found->first);
 }
 
 std::optional<Identity> Access::find_session(const std::string& token) {
-  const std::string id = state_->keyed_hash(token);
+  const std::string id = Sessions::id_of(token);
   const std::lock_guard lock(state_->mutex);
-  state_->drop_old_sessions();
-  const auto found = state_->sessions.find(id);
-  if (found == state_->sessions.end()) return std::nullopt;
-  auto identity = state_->identity(found->second.user);
-  // The password may have been changed after it was checked, and before the session was opened.
-  if (!identity || identity->config->password != found->second.password) return std::nullopt;
-  found->second.used = state_->now();
-  identity->session = id;
+  const OpenSession* found = state_->sessions.find(id, state_->users);
+  if (found == nullptr) return std::nullopt;
+  auto identity = state_->identity(found->user);
+  if (identity) identity->session = id;
   return identity;
 }
 
-std::string Access::csrf_token(const std::string& session) const {
-  const std::string id = state_->keyed_hash(session);
-  const std::lock_guard lock(state_->mutex);
-  const auto found = state_->sessions.find(id);
-  return found == state_->sessions.end() ? "" : found->second.csrf;
+std::string Access::csrf_token(const std::string& session) {
+  return find_session(session) ? Sessions::csrf_of(session) : std::string();
 }
 
-bool Access::is_csrf_token(const std::string& session, const std::string& csrf) const {
+bool Access::is_csrf_token(const std::string& session, const std::string& csrf) {
   const std::string right = csrf_token(session);
   return !right.empty() && equal_secrets(right, csrf);
 }
 
 void Access::close_session(const std::string& token) {
-  const std::string id = state_->keyed_hash(token);
+  std::unique_lock lock(state_->mutex);
+  state_->sessions.close(Sessions::id_of(token));
+  const auto wait = state_->on_logout;
+  lock.unlock();
+  if (wait) wait();
+}
+
+void Access::on_logout(std::function<void()> wait) {
   const std::lock_guard lock(state_->mutex);
-  state_->sessions.erase(id);
+  state_->on_logout = std::move(wait);
+}
+
+std::uint64_t Access::session_changes() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->sessions.changes();
+}
+
+std::vector<KeptSession> Access::kept_sessions() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->sessions.kept();
+}
+
+void Access::restore_sessions(const std::vector<KeptSession>& kept) {
+  const std::lock_guard lock(state_->mutex);
+  state_->sessions.restore(kept, state_->users);
 }
 
 std::optional<std::string> Access::rtsp_secret(const std::string& user) const {
@@ -356,14 +328,11 @@ void Access::set_owner_token(const std::string& token) {
 }
 
 void Access::update(const ServerConfig& config) {
-  State::Users users;
+  Sessions::Users users;
   for (const UserConfig& user : config.users) users[user.name] = std::make_shared<UserConfig>(user);
   const std::lock_guard lock(state_->mutex);
   state_->users = std::move(users);
-  std::erase_if(state_->sessions, [this](const auto& entry) {
-    const auto found = state_->users.find(entry.second.user);
-    return found == state_->users.end() || found->second->password != entry.second.password;
-  });
+  state_->sessions.update(config.sessions, state_->users);
 }
 
 }  // namespace campipe

@@ -15,14 +15,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/config/server_config.h"
+#include "app/publisher/server/sessions.h"
 #include "core/clock.h"
 
 namespace campipe {
-
-// In a time that does not depend on where they differ.
-bool equal_secrets(std::string_view a, std::string_view b);
 
 struct BasicLogin {
   std::string user;
@@ -56,9 +55,6 @@ struct Identity {
   [[nodiscard]] bool administers() const { return may(Permission::administer, ""); }
 };
 
-// The cookie that carries a session's token.
-inline constexpr const char* session_cookie = "campipe_session";
-
 class Access {
  public:
   enum class Refusal : std::uint8_t { wrong, too_many };
@@ -71,6 +67,7 @@ class Access {
     std::string token;  // for the cookie: 256 random bits, base64url
     std::string csrf;   // must come back in the header X-CSRF-Token with everything that changes something
     std::string user;
+    std::chrono::seconds longest;  // how long the cookie is of use
   };
 
   // `now`: the clock by which sessions and waits end.
@@ -91,12 +88,17 @@ class Access {
   std::optional<Result> check_authorization_quickly(const std::string& header, const std::string& address);
   // A keyed hash of such a value: equal for equal ones, and it reveals nothing of them.
   [[nodiscard]] std::string key_of(const std::string& header) const;
-  // For pages. Sessions end after 12 hours, and after one without a request.
-  Session open_session(const Identity& identity);
+  // For pages. How long sessions last: app/publisher/server/sessions.h.
+  Session open_session(const Identity& identity, SessionKind kind = SessionKind::login);
+  // Whose token for a wall this is.
+  [[nodiscard]] std::optional<Identity> check_token(const std::string& token) const;
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);
-  [[nodiscard]] std::string csrf_token(const std::string& session) const;  // empty: there is no such session
-  [[nodiscard]] bool is_csrf_token(const std::string& session, const std::string& csrf) const;
+  [[nodiscard]] std::string csrf_token(const std::string& session);  // empty: there is no such session
+  [[nodiscard]] bool is_csrf_token(const std::string& session, const std::string& csrf);
+  // A logout: returns when a restart does not undo it, or after two seconds.
   void close_session(const std::string& token);
+  // Called by close_session(), with no lock held: it waits for that.
+  void on_logout(std::function<void()> wait);
   // For RTSP Digest: the user's stored secret, where there is one.
   [[nodiscard]] std::optional<std::string> rtsp_secret(const std::string& user) const;
   [[nodiscard]] bool has_rtsp_secrets() const;  // some user does
@@ -106,9 +108,14 @@ class Access {
   [[nodiscard]] bool still_valid(const Identity& identity);
   // The same, and with the permissions that the user has now.
   [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
+  // What outlives the program (app/publisher/server/session_file.h). `session_changes` counts what was opened and
+  // ended.
+  [[nodiscard]] std::uint64_t session_changes() const;
+  [[nodiscard]] std::vector<KeptSession> kept_sessions() const;
+  void restore_sessions(const std::vector<KeptSession>& kept);
   // From now on who sends this (core/rig_token.h) is the owner. Without it there is none.
   void set_owner_token(const std::string& token);
-  // The configuration was reloaded. Sessions of users that are gone or have another password end.
+  // The configuration was reloaded. Sessions of users that are gone, or have another password or token, end.
   void update(const ServerConfig& config);
 
  private:

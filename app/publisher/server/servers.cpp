@@ -13,6 +13,7 @@
 #include "app/publisher/server/live/shown_times.h"
 #include "app/publisher/server/page.h"
 #include "app/publisher/server/rtsp/local_pair.h"
+#include "app/publisher/server/wall_login.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ipc/publish_block.h"
@@ -49,7 +50,8 @@ Servers::Servers(const ServerConfig& config, const std::optional<ClusterConfig>&
           rig_, access_, [this] { return viewers(); }, node_ ? &node_->nodes : nullptr, node_ ? &node_->wall : nullptr),
       metrics_(rig_, page, gpus_, [this] { return viewers(); }),
       tls_(config.tls),
-      token_(access_) {}
+      token_(access_),
+      sessions_(access_) {}
 
 // The servers' threads use what is declared before them.
 Servers::~Servers() {
@@ -128,6 +130,7 @@ void Servers::on_answer(const messages::Answer& answer) { rig_.on_answer(answer)
 
 void Servers::update(const ServerConfig& config) {
   config_.users = config.users;
+  config_.sessions = config.sessions;
   access_.update(config);
   // Certificates do not last: the files may be others than before.
   if (config.tls) tls_.renew(*config.tls);
@@ -137,6 +140,7 @@ void Servers::update(const ServerConfig& config) {
 void Servers::tick() {
   api_.tick();
   token_.tick();
+  sessions_.tick();
   if (tls_.tick()) {
     if (http_) http_->renew_certificate(tls_.newest());
     if (rtsp_) rtsp_->renew_certificate(tls_.newest());
@@ -184,13 +188,19 @@ void Servers::start_http() {
   try_to(http_listener_, config_.http_address, [&](const std::string& address) {
     std::vector<HttpServer::Route> routes = api_.routes();
     for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
-      routes.push_back({prefix, true, page_route});
+      routes.push_back({prefix, true, [this](const HttpRequest& request) {
+                          return brings_token(request) ? log_in_wall(request, access_) : page_route(request);
+                        }});
     }
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));
     HttpLimits limits;
     limits.connections = most_viewers(limits.connections);
     auto server = std::make_unique<HttpServer>(
-        config_, rig_, access_, std::move(routes), limits, address, [this](std::uint16_t port) { token_.issue(port); },
+        config_, rig_, access_, std::move(routes), limits, address,
+        [this](std::uint16_t port) {
+          token_.issue(port);
+          sessions_.open(port);
+        },
         tls_.newest(), HttpCluster{node_ ? &node_->nodes : nullptr, false});
     const std::lock_guard lock(mutex_);
     http_ = std::move(server);

@@ -24,6 +24,7 @@
 #include "app/publisher/server/owner_token.h"
 #include "app/publisher/server/rtsp/server.h"
 #include "app/publisher/server/served_tls.h"
+#include "app/publisher/server/session_file.h"
 #include "core/clock.h"
 #include "core/name_lookup.h"
 #include "ipc/ids.h"
@@ -108,6 +109,7 @@ class Servers {
   std::map<OutputId, ResolvedOutput> cameras_;
   ServedTls tls_;
   OwnerToken token_;
+  SessionFile sessions_;
   mutable std::mutex mutex_;  // of the next three, for the API's threads
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<HttpServer> door_;  // for the other nodes

@@ -16,6 +16,7 @@
 #include "app/publisher/server/api/node_recordings.h"
 #include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/session_cookie.h"
 
 namespace campipe {
 namespace {
@@ -69,11 +70,6 @@ json permissions_of(const Identity& identity) {
     if (has) permissions.push_back(choice.name);
   }
   return permissions;
-}
-
-std::string cookie(const std::string& token, bool secure, int seconds) {
-  return std::string(session_cookie) + "=" + token +
-         "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(seconds) + (secure ? "; Secure" : "");
 }
 
 json session_json(const Identity& identity, const std::string& csrf) {
@@ -291,8 +287,7 @@ HttpAnswer log_in(const ApiCall& call) {
   if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // no login is needed
   const Access::Session session = call.api.access.open_session(*result.identity);
   HttpAnswer answer = json_answer(200, session_json(*result.identity, session.csrf));
-  constexpr int twelve_hours = 12 * 3600;
-  answer.headers.emplace_back("Set-Cookie", cookie(session.token, call.request.secure, twelve_hours));
+  answer.headers.emplace_back("Set-Cookie", session_cookie_text(session.token, call.request, session.longest));
   return answer;
 }
 
@@ -301,7 +296,7 @@ HttpAnswer log_out(const ApiCall& call) {
   read_body(call.request, nothing);
   if (!call.request.session.empty()) call.api.access.close_session(call.request.session);
   HttpAnswer answer = json_answer(200, json::object());
-  answer.headers.emplace_back("Set-Cookie", cookie("", call.request.secure, 0));
+  answer.headers.emplace_back("Set-Cookie", session_cookie_text("", call.request, {}));
   return answer;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/publisher/server/http/compression.h"
 #include "app/publisher/server/http/snapshot_answer.h"
 #include "app/publisher/server/nodes/certificate.h"
 #include "app/publisher/server/nodes/nodes.h"
@@ -279,7 +280,11 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpRequest& request = exchange.passed.request;
   // What strangers may send, and what then takes its time: logins.
   const std::string what = request.method + " " + request.path;
-  const auto handle = [&] { return handle_route(what, [&] { return route.handle(request); }); };
+  const auto handle = [&] {
+    HttpAnswer made = handle_route(what, [&] { return route.handle(request); });
+    compress(made, request.takes_gzip);
+    return made;
+  };
   HttpAnswer answer;
   if (route.anyone && request.method != "GET") {
     const HttpDoor::Place place(shared_->door, request.address);
@@ -295,13 +300,18 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     co_await serve_relay(shared_from_this(), exchange, *answer.relay_to);
     co_return;
   }
-  if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what);
+  if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what, request.takes_gzip);
   co_await send(answer, exchange);
 }
 
-awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what) {
+awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what,
+                                                   bool takes_gzip) {
   const auto note = std::make_shared<DiskNote>();
-  const auto look = [work, what, note] { return handle_route(what, [&] { return work(*note); }); };
+  const auto look = [work, what, note, takes_gzip] {
+    HttpAnswer made = handle_route(what, [&] { return work(*note); });
+    compress(made, takes_gzip);
+    return made;
+  };
   auto done = co_await shared_->threads.disks.run(place_.holder(), look, shared_->limits.disk);
   if (!done) co_return no_answer_from_disk(note->camera());
   co_return std::move(*done);

@@ -117,7 +117,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   [[nodiscard]] std::optional<HttpAnswer> refuse_certificate();
   boost::asio::awaitable<void> dispatch(Exchange& exchange);
   boost::asio::awaitable<void> serve_route(Exchange& exchange);
-  boost::asio::awaitable<HttpAnswer> look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what);
+  boost::asio::awaitable<HttpAnswer> look_at_disk(const HttpAnswer::DiskWork& work, const std::string& what,
+                                                  bool takes_gzip);
   boost::asio::awaitable<void> serve_snapshot(Exchange& exchange, const LivePlace& place);
   boost::asio::awaitable<void> send_file(const HttpAnswer& answer, const Exchange& exchange);
   boost::asio::awaitable<void> linger();

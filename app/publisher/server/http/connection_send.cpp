@@ -46,7 +46,7 @@ void set_headers(http::fields& fields, const HttpAnswer& answer) {
   // Scripts, styles and connections from here only, nothing inline, and no other site may put a page into a frame.
   fields.set("Content-Security-Policy",
              "default-src 'self'; media-src 'self' blob:; img-src 'self' data: blob:; connect-src 'self'; "
-             "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+             "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'");
   fields.set("X-Content-Type-Options", "nosniff");
   fields.set("Referrer-Policy", "no-referrer");
   fields.set("Cross-Origin-Resource-Policy", "same-origin");

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <span>
 
+#include "core/url_text.h"
+
 namespace campipe {
 namespace {
 
@@ -34,18 +36,11 @@ std::string etag_of(const struct stat& file) {
 std::string disposition_of(const PathBelow& path) {
   const std::string name = path.name.filename();
   std::string plain;
-  std::string escaped;
   for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_safe = std::isalnum(byte) != 0 || c == '.' || c == '-' || c == '_';
+    const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
     plain += is_safe ? c : '_';
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    if (is_safe)
-      escaped += c;
-    else
-      escaped += std::string{'%', digits[byte >> 4U], digits[byte & 15U]};
   }
-  return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + escaped;
+  return "attachment; filename=\"" + plain + "\"; filename*=UTF-8''" + percent_encoded(name);
 }
 
 std::vector<char> read_at(const UniqueFd& fd, std::uint64_t from, std::size_t most) {

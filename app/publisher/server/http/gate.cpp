@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "app/config/address.h"
+#include "app/config/public_address.h"
+#include "app/publisher/server/http/compression.h"
+#include "app/publisher/server/session_cookie.h"
 #include "core/passwords.h"
 
 namespace campipe {
@@ -25,13 +28,23 @@ HttpAnswer want_login(const HttpFacts& facts) {
     HttpAnswer answer;
     answer.status = 303;
     answer.type = "text/plain";
-    answer.headers.emplace_back("Location", "/login");
+    const std::string_view target(facts.target);
+    answer.headers.emplace_back("Location", way_to_root(target.substr(0, target.find('?'))) + "login");
     return answer;
   }
   HttpAnswer answer = http_error(401, "log in first");
   // In a browser this would open its own dialogue over the page's.
   if (facts.fetch.mode.empty())
     answer.headers.emplace_back("WWW-Authenticate", "Basic realm=\"campipe\", charset=\"UTF-8\"");
+  return answer;
+}
+
+// Relative addresses of a page need the slash.
+HttpAnswer with_end(const std::string& base) {
+  HttpAnswer answer;
+  answer.status = 308;
+  answer.type = "text/plain";
+  answer.headers.emplace_back("Location", "." + base.substr(base.rfind('/')) + "/");
   return answer;
 }
 
@@ -45,8 +58,15 @@ HttpAnswer too_many(int retry_after_s) {
 
 HttpGate::HttpGate(const ServerConfig& config, Access& access, const std::vector<HttpServer::Route>& routes,
                    bool is_door)
-    : is_door_(is_door), has_tls_(config.tls.has_value()), access_(access), routes_(routes) {
-  if (const auto address = split_listen_address(config.http_address)) own_host_ = address->host;
+    : is_door_(is_door),
+      has_tls_(config.tls.has_value()),
+      base_(config.http_base),
+      hosts_(config.http_hosts),
+      own_hosts_(hosts_),
+      access_(access),
+      routes_(routes) {
+  const auto address = split_listen_address(config.http_address);
+  if (address && !address->host.empty()) own_hosts_.push_back(address->host);
   for (const std::string& proxy : config.trusted_proxies) {
     if (const auto range = parse_address_range(proxy)) proxies_.push_back(*range);
   }
@@ -82,11 +102,21 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
     verdict.refusal = http_error(400, "duplicate parameter '" + shown_name(target->duplicate) + "'");
     return verdict;
   }
+  passed.request.base = facts.base;
+  if (!base_.empty() && target->path == base_) {
+    verdict.refusal = with_end(base_);
+    return verdict;
+  }
+  if (!base_.empty() && target->path.starts_with(base_ + "/")) {
+    passed.request.base = base_;
+    target->path.erase(0, base_.size());
+  }
   passed.request.path = std::move(target->path);
   passed.request.query = std::move(target->query);
   passed.request.method = facts.method == "HEAD" ? "GET" : facts.method;
   passed.request.address = facts.address;
   passed.request.secure = facts.secure;
+  passed.request.takes_gzip = takes_gzip(facts.accept_encoding);
   passed.request.from_node = is_door_;
   passed.camera = parse_camera_path(passed.request.path);
   if (!passed.camera) passed.route = find_route(passed.request.path);
@@ -102,10 +132,21 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   return verdict;
 }
 
+// A proxy that passes on a `Host` of its own leaves only the page's origin to compare.
+bool HttpGate::is_our_page(const HttpFacts& facts) const {
+  return is_same_origin(facts.origin, facts.host) ||
+         std::ranges::any_of(hosts_, [&](const std::string& host) { return is_same_origin(facts.origin, host); });
+}
+
 // A page of another site, opened in the browser of a user, must not get in with that user's login.
 std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) const {
-  if (!facts.origin.empty() && !is_same_origin(facts.origin, facts.host)) {
-    return http_error(403, "requests from other sites' pages are refused");
+  // Browsers send the origin of modules, too. They are anybody's, and without them nobody reads what is wrong.
+  const bool is_static = only_reads(facts.method) && !facts.upgrade &&
+                         (facts.target.starts_with("/static/") || facts.target.starts_with(base_ + "/static/"));
+  if (!facts.origin.empty() && !is_our_page(facts) && !is_static) {
+    return http_error(403,
+                      "requests from other sites' pages are refused. If this is the rig's own page behind a proxy: the "
+                      "proxy has to pass on `Host`, or `http_hosts` has to name the host");
   }
   if (facts.fetch.site == "cross-site" && (facts.upgrade || !only_reads(facts.method))) {
     return http_error(403, "requests from other sites' pages are refused");
@@ -114,10 +155,10 @@ std::optional<HttpAnswer> HttpGate::refuse_stranger(const HttpFacts& facts) cons
     return http_error(403, "this is for the other nodes of the cluster, and no browser is one");
   // No host: a request of HTTP/1.0, as monitors of load balancers make; no browser does.
   const bool is_known_otherwise = is_door_ ? has_tls_ : access_.required();
-  if (is_known_otherwise || facts.host.empty() || is_own_host(facts.host, own_host_)) return std::nullopt;
+  if (is_known_otherwise || facts.host.empty() || is_own_host(facts.host, own_hosts_)) return std::nullopt;
   return http_error(403,
                     "without users, this is reached only by address, as localhost, by the machine's name, or by "
-                    "the host that http_address names");
+                    "the hosts that http_address and http_hosts name");
 }
 
 const HttpServer::Route* HttpGate::find_route(const std::string& path) const {
@@ -207,6 +248,7 @@ void HttpGate::note_peer(HttpFacts& facts, const std::string& address, bool tls)
   facts.secure = tls;
   if (is_door_ && is_address(facts.forwarded.addresses)) facts.address = facts.forwarded.addresses;
   if (is_door_ || !is_proxy(address)) return;
+  facts.base = is_base_path(facts.forwarded.prefix) ? facts.forwarded.prefix : base_;
   facts.secure = tls || facts.forwarded.proto == "https";
   std::string_view rest = facts.forwarded.addresses;
   while (!rest.empty() && is_proxy(facts.address)) {

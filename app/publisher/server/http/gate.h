@@ -42,12 +42,14 @@ class HttpGate {
   [[nodiscard]] std::string key_of(const HttpFacts& facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
-  // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`.
+  // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`, which may also
+  // say below which path it shows the rig.
   void note_peer(HttpFacts& facts, const std::string& address, bool tls) const;
   [[nodiscard]] bool has_users() const { return access_.required(); }
   [[nodiscard]] bool is_proxy(const std::string& address) const;
 
  private:
+  [[nodiscard]] bool is_our_page(const HttpFacts& facts) const;
   [[nodiscard]] std::optional<HttpAnswer> refuse_stranger(const HttpFacts& facts) const;
   [[nodiscard]] const HttpServer::Route* find_route(const std::string& path) const;
   using CheckAuthorization = std::function<std::optional<Access::Result>(const HttpFacts&)>;
@@ -58,7 +60,9 @@ class HttpGate {
 
   const bool is_door_;
   const bool has_tls_;
-  std::string own_host_;
+  std::string base_;
+  std::vector<std::string> hosts_;      // of `http_hosts`
+  std::vector<std::string> own_hosts_;  // those, and that of `http_address`
   std::vector<AddressRange> proxies_;
   Access& access_;
   const std::vector<HttpServer::Route>& routes_;

@@ -91,6 +91,7 @@ HttpFacts facts_of(HttpMessage& message) {
   facts.fetch.mode = header("Sec-Fetch-Mode");
   facts.fetch.site = header("Sec-Fetch-Site");
   facts.accept = header(http::field::accept);
+  facts.accept_encoding = header(http::field::accept_encoding);
   facts.credentials.cookie = header(http::field::cookie);
   facts.credentials.authorization = header(http::field::authorization);
   facts.node.user = header(node_user_header);
@@ -98,6 +99,7 @@ HttpFacts facts_of(HttpMessage& message) {
   facts.node.own = header(node_own_header);
   facts.credentials.csrf = header("X-CSRF-Token");
   facts.forwarded.proto = header("X-Forwarded-Proto");
+  facts.forwarded.prefix = header("X-Forwarded-Prefix");
   // There may be several, which are one.
   const auto [first, last] = message.equal_range("X-Forwarded-For");
   for (auto field = first; field != last; ++field)

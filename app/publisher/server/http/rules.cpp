@@ -101,10 +101,18 @@ std::string cookie_of(std::string_view header, std::string_view name) {
   return {};
 }
 
-bool is_own_host(std::string_view host, const std::string& own) {
+std::string way_to_root(std::string_view path) {
+  const auto deeper = std::ranges::count(path, '/') - 1;
+  if (deeper < 1) return "./";
+  std::string way;
+  for (auto i = deeper; i > 0; --i) way += "../";
+  return way;
+}
+
+bool is_own_host(std::string_view host, const std::vector<std::string>& own) {
   const std::string name = parse_authority(host).host;
   if (name == "localhost" || name.ends_with(".localhost") || is_address(name)) return true;
-  if (!own.empty() && name == lower_case(own)) return true;
+  if (std::ranges::any_of(own, [&](const std::string& one) { return parse_authority(one).host == name; })) return true;
   const std::string machine = name_of_machine();
   return !machine.empty() && (name == machine || name == machine + ".local");
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/publisher/server/http/server.h"
 
@@ -27,7 +28,9 @@ struct HttpFacts {
   struct Forwarded {  // X-Forwarded-…: of any sender, unless a proxy of ours sent it
     std::string addresses;
     std::string proto;
+    std::string prefix;
   } forwarded;
+  std::string base;  // HttpRequest::base
   struct Credentials {
     std::string cookie;
     std::string authorization;
@@ -44,6 +47,7 @@ struct HttpFacts {
     std::string own;      // "1": for itself
   } node;
   std::string accept;
+  std::string accept_encoding;
   std::string body;
   bool upgrade = false;  // to WebSocket
 };
@@ -53,15 +57,19 @@ struct HttpTarget {
   std::map<std::string, std::string> query;
   std::string duplicate;  // a parameter that stands there twice; empty: there is none
 };
+// From a path to the root, as a relative address: "./" from "/system", "../" from "/camera/dock". A browser behind a
+// proxy may see both below another path.
+std::string way_to_root(std::string_view path);
 // None: it is no path from the root, or has parts ("..", bytes below 32, a '/' in disguise) that no path of ours has.
 std::optional<HttpTarget> parse_target(std::string_view target);
 
 // The value of a cookie in a header `Cookie`; empty: it is not there.
 std::string cookie_of(std::string_view header, std::string_view name);
 
-// Whether a header `Host` names this machine: a loopback name, any address as such, `own` (a host without a port), or
-// the machine's own name. A foreign page whose name server gives this machine's address for its own name does not.
-bool is_own_host(std::string_view host, const std::string& own);
+// Whether a header `Host` names this machine: a loopback name, any address as such, one of `own` (hosts, whose ports do
+// not matter), or the machine's own name. A foreign page whose name server gives this machine's address for its own
+// name does not.
+bool is_own_host(std::string_view host, const std::vector<std::string>& own);
 // Whether a header `Origin` is of the same host and port as `Host`.
 bool is_same_origin(std::string_view origin, std::string_view host);
 

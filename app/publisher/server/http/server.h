@@ -37,6 +37,8 @@ struct HttpRequest {
   std::string session;     // the token in the cookie `session_cookie`, if that is how the sender is known
   bool secure = false;     // it came over TLS
   bool from_node = false;  // another node of the cluster sent it, for `identity`: only what is here is answered
+  std::string base = {};   // "/cams": below which a proxy shows this; empty: nowhere, or it does not say so
+  bool takes_gzip = false;
 };
 // Whose recordings a thread is looking at, which may wait for their disk. Any thread.
 class DiskNote {

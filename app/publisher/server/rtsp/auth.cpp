@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/publisher/server/login_limit.h"
+#include "app/publisher/server/secrets.h"
 #include "core/c_callback.h"
 
 namespace campipe {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/publisher/server/rtsp/gst_handles.h"
+#include "app/publisher/server/secrets.h"
 
 namespace campipe {
 namespace {

@@ -1,0 +1,76 @@
+#include "app/publisher/server/http/compression.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+
+#include "core/ascii_case.h"
+#include "core/error.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t worth_it = 1024;  // less fits one packet anyway
+constexpr int quick = 1;
+constexpr int window_bits = 15;
+constexpr int with_gzip_header = 16;  // zlib.h: is added to the window's bits
+constexpr int memory_level = 8;
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+// "gzip;q=0" is a refusal, as is "gzip; Q=0.000".
+bool is_refused(std::string_view parameters) {
+  const std::size_t equals = parameters.find('=');
+  if (equals == std::string_view::npos || lower_case(trimmed(parameters.substr(0, equals))) != "q") return false;
+  return parameters.substr(equals + 1).find_first_of("123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+bool takes_gzip(std::string_view accept_encoding) {
+  bool takes = false;
+  while (!accept_encoding.empty()) {
+    const std::string_view item = accept_encoding.substr(0, accept_encoding.find(','));
+    accept_encoding.remove_prefix(std::min(accept_encoding.size(), item.size() + 1));
+    const std::string_view coding = item.substr(0, item.find(';'));
+    const std::string name = lower_case(trimmed(coding));
+    if (name == "gzip") return !is_refused(item.substr(std::min(item.size(), coding.size() + 1)));
+    if (name == "*") takes = !is_refused(item.substr(std::min(item.size(), coding.size() + 1)));
+  }
+  return takes;
+}
+
+std::string gzip(std::string_view text, int level) {
+  z_stream stream{};
+  if (::deflateInit2(&stream, level, Z_DEFLATED, window_bits + with_gzip_header, memory_level, Z_DEFAULT_STRATEGY) !=
+      Z_OK)
+    throw Error("zlib cannot be used");
+  std::string out(::deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's C does not know const
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int result = ::deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  if (result != Z_STREAM_END) throw Error("zlib did not compress all of a text");
+  return out;
+}
+
+void compress(HttpAnswer& answer, bool takes_gzip) {
+  if (answer.body.size() < worth_it || !answer.file.name.empty()) return;
+  const bool is_text = answer.type.starts_with("application/json") || answer.type.starts_with("text/");
+  const bool is_done =
+      std::ranges::any_of(answer.headers, [](const auto& header) { return header.first == "Content-Encoding"; });
+  if (!is_text || is_done) return;
+  answer.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!takes_gzip) return;
+  answer.body = gzip(answer.body, quick);
+  answer.headers.emplace_back("Content-Encoding", "gzip");
+}
+
+}  // namespace campipe

@@ -1,0 +1,15 @@
+// The login of a screen that nobody sits at: its browser is given the address /?token=… once.
+#pragma once
+
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/http/server.h"
+
+namespace campipe {
+
+// Whether a request for a page brings a token.
+bool brings_token(const HttpRequest& request);
+// Leads on to the same address without the token, with the cookie of a session where the token is right, else to the
+// login page. A browser that has a session of that user keeps it.
+HttpAnswer log_in_wall(const HttpRequest& request, Access& access);
+
+}  // namespace campipe
