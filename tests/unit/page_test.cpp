@@ -12,8 +12,11 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-HttpAnswer get(const std::string& path, const std::string& method = "GET") {
+const std::string files = "/static/" + std::string(page_version()) + "/";
+
+HttpAnswer get(const std::string& path, const std::string& method = "GET", bool takes_gzip = false) {
   HttpRequest request;
+  request.takes_gzip = takes_gzip;
   request.method = method;
   request.path = path;
   return page_route(request);
@@ -35,24 +38,49 @@ TEST(Page, EveryAddressOfTheApplicationIsTheSamePage) {
 }
 
 TEST(Page, FilesComeWithTheirType) {
-  EXPECT_EQ(get("/static/player.js").type, "text/javascript; charset=utf-8");
-  EXPECT_EQ(get("/static/base.css").type, "text/css; charset=utf-8");
-  EXPECT_EQ(get("/static/icon.svg").type, "image/svg+xml");
-  EXPECT_THAT(get("/static/icon.svg").body, StartsWith("<svg"));
+  EXPECT_EQ(get(files + "app.js").type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(get(files + "app.css").type, "text/css; charset=utf-8");
+  EXPECT_EQ(get(files + "icon.svg").type, "image/svg+xml");
+  EXPECT_THAT(get(files + "icon.svg").body, StartsWith("<svg"));
 }
 
 TEST(Page, ThereIsNothingElse) {
-  for (const char* path : {"/static/", "/static/nothing.js", "/static/../page.h", "/index.html", "/cameras/dock", "/x"})
+  for (const std::string path :
+       {"/static/", "/static/app.js", "/static/0123456789abcdef/app.js", "/index.html", "/cameras/dock", "/x"})
     EXPECT_EQ(get(path).status, 404) << path;
+  for (const std::string name : {"", "nothing.js", "../page.h", "player.js"})
+    EXPECT_EQ(get(files + name).status, 404) << name;
   EXPECT_EQ(get("/", "POST").status, 405);
   EXPECT_EQ(header(get("/", "POST"), "Allow"), "GET, HEAD");
 }
 
+// All that a page loads is named after its bytes.
 TEST(Page, ABrowserMayKeepItUntilItChanges) {
-  const std::string script = header(get("/static/main.js"), "ETag");
-  EXPECT_THAT(script, StartsWith("\""));
-  EXPECT_NE(script, header(get("/static/wall.js"), "ETag"));
-  EXPECT_EQ(header(get("/static/main.js"), "Cache-Control"), "no-cache");
+  EXPECT_EQ(header(get("/"), "ETag"), "\"" + std::string(page_version()) + "\"");
+  EXPECT_EQ(header(get("/"), "Cache-Control"), "no-cache");
+  for (const std::string name : {"app.js", "more.js", "app.css", "theme.js", "icon.svg"}) {
+    EXPECT_THAT(header(get(files + name), "Cache-Control"), HasSubstr("immutable")) << name;
+    if (name == "more.js") continue;  // is asked for later
+    EXPECT_THAT(get("/").body, HasSubstr("\"static/" + files.substr(8) + name));
+  }
+}
+
+TEST(Page, ItsAddressesAreRelativeToWhereItIsShown) {
+  EXPECT_THAT(get("/").body, HasSubstr("<base href=\"./\">"));
+  EXPECT_THAT(get("/system").body, HasSubstr("<base href=\"./\">"));
+  EXPECT_THAT(get("/camera/dock").body, HasSubstr("<base href=\"../\">"));
+  for (const char* absolute : {"href=\"/", "src=\"/", "@"}) EXPECT_THAT(get("/").body, Not(HasSubstr(absolute)));
+}
+
+TEST(Page, IsSmallOnTheWay) {
+  std::size_t all = get("/").body.size();
+  for (const std::string name : {"app.js", "app.css", "theme.js", "icon.svg"}) {
+    const HttpAnswer small = get(files + name, "GET", true);
+    EXPECT_EQ(header(small, "Content-Encoding"), "gzip");
+    EXPECT_EQ(header(small, "Vary"), "Accept-Encoding");
+    all += small.body.size();
+  }
+  EXPECT_LT(all, 35'000U) << "with a status and a session, a wall shall have at most 45 kB";
 }
 
 TEST(Page, NothingIsInlineAndNothingComesFromElsewhere) {

@@ -5,7 +5,9 @@ import {pathToFileURL} from 'node:url';
 
 const folder = pathToFileURL(path.resolve(import.meta.dirname, '../../app/publisher/server/page') + path.sep).href;
 const hooks = `export async function resolve(name, context, next) {
-  if (!name.startsWith('/static/')) return next(name, context);
-  return {url: ${JSON.stringify(folder)} + name.slice('/static/'.length), format: 'module', shortCircuit: true};
+  const url = name.startsWith('/static/') ? ${JSON.stringify(folder)} + name.slice('/static/'.length)
+    : name.startsWith('./') && context.parentURL?.startsWith(${JSON.stringify(folder)}) ? new URL(name, context.parentURL).href
+    : '';
+  return url ? {url, format: 'module', shortCircuit: true} : next(name, context);
 }`;
 register(`data:text/javascript,${encodeURIComponent(hooks)}`);

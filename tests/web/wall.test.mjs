@@ -130,16 +130,17 @@ describe('wall', {timeout: 400000}, () => {
     await eventually('no more than 1 s behind', () => page.evaluate(() => window.patternSeen.ages.at(-1) < 1000));
   });
 
-  test('fits the screen, and weighs at most 100 KB', async () => {
-    const files = [];
-    page.on('response', (response) => {
-      const ours = /^\/(static\/.*)?$/.test(new URL(response.url()).pathname);
-      if (ours && response.status() === 200) files.push(response.body());
-    });
+  test('fits the screen, and comes in 8 requests and 45 kB', async () => {
+    const asked = [];
+    page.on('requestfinished', (request) => asked.push(request));
     await page.goto(rig.base);
+    await page.waitForSelector(tile('dock'));
+    const first = asked.splice(0); // what comes later is the next status
+    assert.ok(first.length >= 6 && first.length <= 8, first.map((request) => request.url()).join('\n'));
+    const sizes = await Promise.all(first.map((request) => request.sizes()));
+    const weight = sizes.reduce((sum, size) => sum + size.responseBodySize + size.responseHeadersSize, 0);
+    assert.ok(weight > 10000 && weight <= 45000, `${weight} bytes`);
     await expectMoving(page, 'dock');
-    const weight = (await Promise.all(files)).reduce((sum, body) => sum + body.length, 0);
-    assert.ok(weight > 10000 && weight <= 100000, `${weight} bytes`);
     for (const [width, height] of [
       [1920, 1080],
       [1366, 768],

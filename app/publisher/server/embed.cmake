@@ -1,10 +1,44 @@
 # Turns files into a C++ file that holds them: cmake -DFILES="a;b" -DOUT=x.cpp -P embed.cmake
-# Arrays of bytes, since literals of text may not be long.
+# The page's modules become two scripts, app.js with the wall and more.js with the other pages, and its styles app.css: a
+# browser asks seldom. theme.js stays apart, as it runs before anything is drawn. Arrays of bytes, since literals of text
+# may not be long.
+include(${CMAKE_CURRENT_LIST_DIR}/bundle.cmake)
+set(modules ${FILES})
+list(FILTER modules INCLUDE REGEX "\\.js$")
+list(FILTER modules EXCLUDE REGEX "/theme\\.js$")
+set(styles ${FILES})
+list(FILTER styles INCLUDE REGEX "\\.css$")
+list(REMOVE_ITEM FILES ${modules} ${styles})
+bundle(${modules})
+bundle_script(app main wall login)
+bundle_script(more camera recordings system)
+foreach(name app more)
+  bundle_text(text ${name})
+  file(WRITE "${OUT}.parts/${name}.js" "${text}")
+endforeach()
+set(style "")
+foreach(name base wall pages)  # what comes later counts more
+  foreach(file IN LISTS styles)
+    if(file MATCHES "/${name}\\.css$")
+      file(READ "${file}" text)
+      string(REGEX REPLACE "\n +" "\n" text "${text}")
+      string(APPEND style "${text}")
+      list(REMOVE_ITEM styles "${file}")
+    endif()
+  endforeach()
+endforeach()
+if(styles)
+  message(FATAL_ERROR "embed.cmake does not know where these styles come: ${styles}")
+endif()
+file(WRITE "${OUT}.parts/app.css" "${style}")
+list(APPEND FILES "${OUT}.parts/app.js" "${OUT}.parts/more.js" "${OUT}.parts/app.css")
+
 set(types html text/html js text/javascript css text/css svg image/svg+xml json application/json)
 
 set(arrays "")
 set(rows "")
 set(index 0)
+set(hashes "")
 foreach(file IN LISTS FILES)
   get_filename_component(name "${file}" NAME)
   get_filename_component(extension "${file}" LAST_EXT)
@@ -20,15 +54,18 @@ foreach(file IN LISTS FILES)
   endif()
   file(READ "${file}" hex HEX)
   file(SHA256 "${file}" hash)
-  string(SUBSTRING "${hash}" 0 20 hash)
+  string(APPEND hashes "${hash}")
   string(LENGTH "${hex}" size)
   math(EXPR size "${size} / 2")
   string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(APPEND arrays "constexpr unsigned char file_${index}[] = {\n${bytes}0};\n")
-  string(APPEND rows "    {\"${name}\", \"${type}\", \"\\\"${hash}\\\"\", view(file_${index}, ${size})},\n")
+  string(APPEND rows "    {\"${name}\", \"${type}\", view(file_${index}, ${size})},\n")
   math(EXPR index "${index} + 1")
 endforeach()
+
+string(SHA256 version "${hashes}")
+string(SUBSTRING "${version}" 0 16 version)
 
 file(WRITE "${OUT}" "// Made by embed.cmake.
 #include \"app/publisher/server/page_files.h\"
@@ -48,6 +85,8 @@ std::span<const PageFile> page_files() {
 ${rows}  };
   return files;
 }
+
+std::string_view page_version() { return \"${version}\"; }
 
 }  // namespace campipe
 ")

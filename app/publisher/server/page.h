@@ -9,17 +9,19 @@
 namespace campipe {
 
 struct PageFile {
-  std::string_view name;  // "index.html"; of page/ the file's, of the API's description "openapi.json"
+  std::string_view name;  // "index.html", "app.js" …; of the API's description "openapi.json"
   std::string_view type;  // for Content-Type
-  std::string_view etag;  // with its quotes; changes with the bytes
   std::string_view bytes;
 };
 
 // Null: there is no such file. It lives as long as the program.
 const PageFile* find_page_file(std::string_view name);
+// Changes with any of the files.
+std::string_view page_version();
 
 // GET of "/", "/login", "/camera/…", "/recordings", "/system" (all the same page, which looks at its own address) and
-// "/static/FILE"; 404 for the rest. Needs no login: what the page then asks for does.
+// "/static/VERSION/FILE"; 404 for the rest. Needs no login: what the page then asks for does. Its addresses are
+// relative, as a proxy may show it below a path.
 HttpAnswer page_route(const HttpRequest& request);
 
 }  // namespace campipe

@@ -1,4 +1,6 @@
 // The rig's API: requests, who is logged in, and the status that all pages share.
+import {addressOf} from './root.js';
+
 const loggedOut = {user: '', permissions: [], cameras: null, csrf: ''};
 let session = loggedOut;
 
@@ -16,7 +18,7 @@ async function request(method, path, body, tries = 3) {
   if (method !== 'GET') headers['X-CSRF-Token'] = session.csrf;
   let answer;
   try {
-    answer = await fetch(`/api/v1/${path}`, {
+    answer = await fetch(addressOf(`/api/v1/${path}`), {
       method,
       headers,
       cache: 'no-store',
@@ -95,6 +97,9 @@ let timer = 0;
 let asking = false;
 let latest = null; // {status, rates, previous}
 let failedSince = 0;
+
+// The newest request for a status was answered.
+export const rigAnswers = () => latest !== null && !failedSince;
 
 // Calls `listener` with {status, rates} at once, if there is one, and then about every two seconds while the page is
 // seen; with {error, since} while the rig does not answer. Gives the function that ends it.

@@ -1,12 +1,13 @@
 // One camera: its frame, what the rig reports of it, ten minutes of its numbers, and what may be done.
-import {administers, get, may, post, watchStatus} from '/static/api.js';
-import {factsOf, linksOf} from '/static/camera_facts.js';
-import {motionOf} from '/static/camera_motion.js';
-import {confirmed} from '/static/confirm.js';
-import {el, patch, setText} from '/static/dom.js';
-import {bitrate, fps, milliseconds, zoneText} from '/static/format.js';
-import {Plot} from '/static/plot.js';
-import {Tile} from '/static/tile.js';
+import {administers, get, may, post, watchStatus} from './api.js';
+import {factsOf, linksOf} from './camera_facts.js';
+import {motionOf} from './camera_motion.js';
+import {confirmed} from './confirm.js';
+import {el, patch, setText} from './dom.js';
+import {bitrate, fps, milliseconds, zoneText} from './format.js';
+import {Plot} from './plot.js';
+import {pathOf} from './root.js';
+import {Tile} from './tile.js';
 
 const historyPeriod = 2000;
 const short = (n) => (n >= 10 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1));
@@ -51,7 +52,7 @@ const workersWith = (camera) =>
   (camera.graph?.nodes ?? []).map(({process}) => /^worker (\d+)$/.exec(process)?.[1]).filter((number) => number !== undefined);
 
 export function show(main, url) {
-  return new CameraPage(main, decodeURIComponent(url.pathname.slice('/camera/'.length)));
+  return new CameraPage(main, decodeURIComponent(pathOf(url).slice('/camera/'.length)));
 }
 
 class CameraPage {

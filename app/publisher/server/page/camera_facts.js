@@ -1,9 +1,10 @@
 // What the page of one camera shows in words: facts, and addresses for other players.
-import {dropCausesOf, dropsOf, rigNow} from '/static/api.js';
-import {conditionOf, sinceWhen} from '/static/conditions.js';
-import {el} from '/static/dom.js';
-import {bitrate, bytes, count, fps, milliseconds, since} from '/static/format.js';
-import {measured, troublesOf} from '/static/troubles.js';
+import {dropCausesOf, dropsOf, rigNow} from './api.js';
+import {conditionOf, sinceWhen} from './conditions.js';
+import {el} from './dom.js';
+import {bitrate, bytes, count, fps, milliseconds, since} from './format.js';
+import {rootHref} from './root.js';
+import {measured, troublesOf} from './troubles.js';
 
 const withDot = (look, text) => el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), text);
 
@@ -126,9 +127,9 @@ export function linksOf(name, camera, status) {
           `RTSP${of}: VLC, mpv, ffplay, other recorders`,
           `${rtsp}/${path}${output ? `/${encodeURIComponent(output)}` : ''}`,
         ),
-      item(`MPEG-TS${of}: mpv, ffplay, VLC`, `${location.origin}/cameras/${path}/stream.ts${query}`),
+      item(`MPEG-TS${of}: mpv, ffplay, VLC`, `${rootHref}/cameras/${path}/stream.ts${query}`),
     ].filter(Boolean);
   });
-  items.push(item('The newest frame', `${location.origin}/cameras/${path}/snapshot.jpg`));
+  items.push(item('The newest frame', `${rootHref}/cameras/${path}/snapshot.jpg`));
   return {key: [rtsp, ...outputs].join('\n'), items};
 }

@@ -1,7 +1,7 @@
 // How much moves in a camera's frame, beside what its `sensitivity` takes for motion: a number and a bar for each of
 // its streams that looks for motion.
-import {el} from '/static/dom.js';
-import {percent} from '/static/format.js';
+import {el} from './dom.js';
+import {percent} from './format.js';
 
 // Both may be a thousandth of a per cent or all of the frame: each tenth of the bar's length is as much more again.
 const least = 0.0001;

@@ -1,9 +1,9 @@
 // The cluster that the rig is a node of, on the page of the system: its nodes, which of them runs which camera, for
 // administrators how to change that, and the links of this node.
-import {administers, post} from '/static/api.js';
-import {confirmed} from '/static/confirm.js';
-import {el, setText} from '/static/dom.js';
-import {bytes, count, milliseconds} from '/static/format.js';
+import {administers, post} from './api.js';
+import {confirmed} from './confirm.js';
+import {el, setText} from './dom.js';
+import {bytes, count, milliseconds} from './format.js';
 
 let failure = ''; // of what was asked last; it stays until something else is asked
 

@@ -1,7 +1,7 @@
 // How the condition of a camera is shown: a word, why, and since when.
-import {rigBegan, rigNow} from '/static/api.js';
-import {duration, since} from '/static/format.js';
-import {troublesOf, withoutAddresses} from '/static/troubles.js';
+import {rigBegan, rigNow} from './api.js';
+import {duration, since} from './format.js';
+import {troublesOf, withoutAddresses} from './troubles.js';
 
 const words = {
   starting: 'Starting',
@@ -66,6 +66,12 @@ export function describe(condition) {
   switch (phase) {
     case 'lost': {
       const wait = Math.max(0, (condition.retryAt - Date.now()) / 1000);
+      if (condition.isBlocked)
+        return {
+          look: 'bad',
+          title: 'No live video',
+          text: 'its WebSocket does not come through: a proxy in between has to pass on Upgrade and Host',
+        };
       return {
         look: 'bad',
         title: 'No connection to campipe',

@@ -1,5 +1,5 @@
 // Asks before what takes something away from others, or cannot be made up for. The focus is on Cancel.
-import {el} from '/static/dom.js';
+import {el} from './dom.js';
 
 // Whether `action`, a verb, is wanted.
 export function confirmed(question, consequence, action) {

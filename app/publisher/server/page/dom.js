@@ -1,9 +1,12 @@
+import {addressOf} from './root.js';
+
 // Elements in one expression: el('a', {class: 'x', href: '/', onclick: f}, 'text', child). Text is never read as HTML.
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (String(value).startsWith('/') && ['href', 'src'].includes(name)) element.setAttribute(name, addressOf(value));
     else element.setAttribute(name, value === true ? '' : value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
@@ -20,7 +23,7 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 export function icon(name) {
-  return svg('svg', {class: 'icon', 'aria-hidden': 'true'}, svg('use', {href: `/static/icon.svg#${name}`}));
+  return svg('svg', {class: 'icon', 'aria-hidden': 'true'}, svg('use', {href: new URL(`./icon.svg#${name}`, import.meta.url)}));
 }
 
 // Makes the children of `parent` like `fresh` by changing only what differs: elements that stay keep the focus, the

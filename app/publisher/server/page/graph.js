@@ -1,8 +1,8 @@
 // The way of each camera's frames, live: its source, the nodes that filter and encode them, its outputs, and how full
 // the ring before each node is.
-import {camerasOf} from '/static/api.js';
-import {el} from '/static/dom.js';
-import {count, fps} from '/static/format.js';
+import {camerasOf} from './api.js';
+import {el} from './dom.js';
+import {count, fps} from './format.js';
 
 const deviceOf = ({gpu}) => (gpu === 'cpu' ? 'CPU' : `GPU ${gpu}`);
 const droppedOf = (edge) => edge.recalled + edge.missed;

@@ -1,5 +1,7 @@
 // One camera's live stream by WebSocket, again and again until it is closed: after 0.5 s, 1 s, 2 s … 10 s, and at
 // once when the browser is back online.
+import {addressOf} from './root.js';
+
 const firstWait = 500;
 const longestWait = 10000;
 
@@ -10,13 +12,14 @@ export class LiveSocket {
   #wait = firstWait;
   #timer = 0;
   #closed = true;
+  #refused = 0;
   #online = () => {
     if (!this.#socket && !this.#closed) this.#connect();
   };
 
-  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt}: by Date.now())
+  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt: by Date.now(), refused: how often it has not opened})
   constructor(path, handlers) {
-    const url = new URL(path, location.href);
+    const url = new URL(addressOf(path), location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     this.#url = url;
     this.#handlers = handlers;
@@ -59,7 +62,9 @@ export class LiveSocket {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
     socket.onopen = () => {
-      if (this.#socket === socket) this.#handlers.up();
+      if (this.#socket !== socket) return;
+      this.#refused = -1;
+      this.#handlers.up();
     };
     socket.onmessage = ({data}) => {
       if (this.#socket !== socket) return;
@@ -79,7 +84,7 @@ export class LiveSocket {
     this.#socket = null;
     const wait = this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
     this.#wait = Math.min(longestWait, this.#wait * 2);
-    this.#handlers.down({retryAt: Date.now() + wait});
+    this.#handlers.down({retryAt: Date.now() + wait, refused: ++this.#refused});
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 }

@@ -1,15 +1,15 @@
 // The login. Comes back to the page that was asked for (?next=/camera/dock).
-import {login} from '/static/api.js';
-import {el, setText} from '/static/dom.js';
-import {navigate} from '/static/navigate.js';
+import {login} from './api.js';
+import {el, setText} from './dom.js';
+import {navigate} from './navigate.js';
 
 // Only addresses of this application: "//other.example/" would lead away. What is no address leads to the first page.
 function target(url) {
-  const next = addressOf(url.searchParams.get('next') ?? '/');
+  const next = urlOf(url.searchParams.get('next') ?? '/');
   return next.origin === location.origin && next.pathname !== '/login' ? next.pathname + next.search : '/';
 }
 
-function addressOf(text) {
+function urlOf(text) {
   try {
     return new URL(text, location.origin);
   } catch {
@@ -38,6 +38,8 @@ export function show(main, url) {
     error,
     button,
   );
+  if (url.searchParams.get('token') === 'unknown')
+    setText(error, 'The token in the address is not known. Get a new address, or log in.');
   main.append(form);
   user.focus();
 

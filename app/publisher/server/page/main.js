@@ -1,18 +1,19 @@
 // The frame around all pages: which page an address means, the bar at the top, the keys that work everywhere.
-import {camerasOf, currentSession, loadSession, logout, may, watchStatus} from '/static/api.js';
-import {conditionOf, summaryOf} from '/static/conditions.js';
-import {setText} from '/static/dom.js';
-import {timeOf} from '/static/format.js';
-import {letterKeysOn, setLetterKeys} from '/static/letter_keys.js';
-import {isKiosk, navigate} from '/static/navigate.js';
-import {followKiosk, followVersion, toggleFullscreen} from '/static/screen.js';
+import {camerasOf, currentSession, loadSession, logout, may, watchStatus} from './api.js';
+import {conditionOf, summaryOf} from './conditions.js';
+import {setText} from './dom.js';
+import {timeOf} from './format.js';
+import {letterKeysOn, setLetterKeys} from './letter_keys.js';
+import {isKiosk, navigate} from './navigate.js';
+import {addressOf, currentPath, pathOf} from './root.js';
+import {followKiosk, followVersion, toggleFullscreen} from './screen.js';
 
 const pages = [
-  [/^\/$/, () => import('/static/wall.js')],
-  [/^\/login$/, () => import('/static/login.js')],
-  [/^\/camera\/[^/]+$/, () => import('/static/camera.js')],
-  [/^\/recordings$/, () => import('/static/recordings.js')],
-  [/^\/system$/, () => import('/static/system.js')],
+  [/^\/$/, () => import('./wall.js')],
+  [/^\/login$/, () => import('./login.js')],
+  [/^\/camera\/[^/]+$/, () => import('./camera.js')],
+  [/^\/recordings$/, () => import('./recordings.js')],
+  [/^\/system$/, () => import('./system.js')],
 ];
 
 const byId = (id) => document.getElementById(id);
@@ -24,16 +25,17 @@ let visit = 0;
 const needs = {'/': 'view', '/recordings': 'record', '/system': 'view'};
 const isOffered = (path) => may(needs[path], currentSession().cameras?.[0]);
 
-const ours = (url) => url.origin === location.origin && pages.some(([path]) => path.test(url.pathname));
+const ours = (url) => pages.some(([path]) => path.test(pathOf(url) ?? ''));
 
 async function showPage() {
   const url = new URL(location.href);
-  if (page?.go && shownPath === url.pathname) {
+  const path = currentPath();
+  if (page?.go && shownPath === path) {
     page.go(url);
-    return markPage(url);
+    return markPage();
   }
   const current = ++visit;
-  const load = pages.find(([path]) => path.test(url.pathname))?.[1];
+  const load = pages.find(([pattern]) => pattern.test(path))?.[1];
   const main = byId('main');
   try {
     const module = await load();
@@ -41,9 +43,9 @@ async function showPage() {
     const isFirst = !page;
     page?.close();
     main.replaceChildren();
-    shownPath = url.pathname;
+    shownPath = path;
     page = module.show(main, url);
-    markPage(url);
+    markPage();
     if (!isFirst) focusPage(main);
   } catch (error) {
     if (current === visit) trouble(`This page could not be loaded: ${error.message}. Reload it.`);
@@ -58,12 +60,12 @@ function focusPage(main) {
   (heading ?? main).focus();
 }
 
-function markPage(url) {
+function markPage() {
   followKiosk(isKiosk());
   document.title = `${page.title} · campipe`;
-  document.body.classList.toggle('login', url.pathname === '/login');
+  document.body.classList.toggle('login', currentPath() === '/login');
   for (const link of document.querySelectorAll('nav a')) {
-    if (new URL(link.href).pathname === url.pathname) link.setAttribute('aria-current', 'page');
+    if (pathOf(new URL(link.href)) === currentPath()) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
 }
@@ -75,13 +77,13 @@ function trouble(text) {
 }
 
 function toLogin() {
-  if (location.pathname === '/login') return;
-  navigate(`/login?next=${encodeURIComponent(location.pathname + location.search)}`, {replace: true});
+  if (currentPath() === '/login') return;
+  navigate(`/login?next=${encodeURIComponent(currentPath() + location.search)}`, {replace: true});
 }
 
 function showUser() {
   const {user} = currentSession();
-  for (const link of document.querySelectorAll('nav a')) link.hidden = !isOffered(new URL(link.href).pathname);
+  for (const link of document.querySelectorAll('nav a')) link.hidden = !isOffered(pathOf(new URL(link.href)));
   byId('logout').hidden = !user;
   byId('logout').textContent = `Log out ${user}`;
 }
@@ -146,11 +148,16 @@ function key(event) {
 function click(event) {
   const link = event.target.closest?.('a[href]');
   if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (link.classList.contains('skip')) {
+    event.preventDefault(); // the page's base would make another address of it
+    byId('main').focus();
+    return;
+  }
   const url = new URL(link.href);
-  if (link.target || link.hasAttribute('download') || link.classList.contains('skip') || !ours(url)) return;
+  if (link.target || link.hasAttribute('download') || !ours(url)) return;
   event.preventDefault();
   // An enlarged camera's own tile leads back.
-  navigate(link.matches('.tile.enlarged') ? '/' : url.href);
+  navigate(link.matches('.tile.enlarged') ? '/' : pathOf(url) + url.search + url.hash);
 }
 
 document.addEventListener('click', click);
@@ -166,16 +173,16 @@ byId('help').addEventListener('click', showKeys);
 byId('letter-keys').addEventListener('change', ({target}) => setLetterKeys(target.checked));
 byId('logout').addEventListener('click', async () => {
   await logout();
-  location.assign('/login');
+  location.assign(addressOf('/login'));
 });
 
 async function start() {
   try {
-    if (location.pathname !== '/login') await loadSession();
+    if (currentPath() !== '/login') await loadSession();
   } catch (error) {
     if (error.status === 401) return; // toLogin() has shown that page
   }
-  if (location.pathname !== '/login') sessionBegan();
+  if (currentPath() !== '/login') sessionBegan();
   showPage();
 }
 

@@ -1,10 +1,11 @@
 // Live video of one camera. `element` is to be put into a page; `onchange` is called when `condition` may have changed.
 // It connects when it is first made active, rests while it is inactive or the page is hidden, and mends itself.
-import {el} from '/static/dom.js';
-import {LiveEdge} from '/static/live_edge.js';
-import {LiveSocket} from '/static/live_socket.js';
-import {MediaSink, canPlay} from '/static/media_sink.js';
-import {Timeline} from '/static/timeline.js';
+import {rigAnswers} from './api.js';
+import {el} from './dom.js';
+import {LiveEdge} from './live_edge.js';
+import {LiveSocket} from './live_socket.js';
+import {MediaSink, canPlay} from './media_sink.js';
+import {Timeline} from './timeline.js';
 
 const stillAfter = 3000; // ms without a new frame: it is shown
 const frozenAfter = 8000; // ms without one although they arrive: the browser's decoder hangs. Longer after each time,
@@ -139,8 +140,9 @@ export class Player {
     const query = output ? `?output=${encodeURIComponent(output)}` : '';
     this.#socket = new LiveSocket(`/cameras/${encodeURIComponent(this.#camera)}/live${query}`, {
       up: () => this.#connected(),
-      down: ({retryAt}) => {
-        this.#lost = {since_utc: this.#lost?.since_utc ?? new Date().toISOString(), retryAt};
+      down: ({retryAt, refused}) => {
+        const isBlocked = refused >= 2 && rigAnswers();
+        this.#lost = {since_utc: this.#lost?.since_utc ?? new Date().toISOString(), retryAt, isBlocked};
         this.onchange();
       },
       text: (message) => this.#text(message),

@@ -1,7 +1,7 @@
 // One plot over the last minutes, on a canvas: a few lines, or areas one on top of the other; the values at the pointer
 // are written beside the title. Missing values (null) are holes, not zeros.
-import {el, setText} from '/static/dom.js';
-import {timeOf} from '/static/format.js';
+import {el, setText} from './dom.js';
+import {timeOf} from './format.js';
 
 const left = 52; // px for the numbers of the scale
 const bottom = 20;

@@ -1,12 +1,13 @@
 // Plays one recording, above the table of all of them.
-import {el, icon} from '/static/dom.js';
-import {dayOf, timeOf} from '/static/format.js';
-import {fileAddress} from '/static/recordings_table.js';
+import {el, icon} from './dom.js';
+import {dayOf, timeOf} from './format.js';
+import {fileAddress} from './recordings_table.js';
+import {addressOf} from './root.js';
 
 // Why the browser does not play a file: what it reports is the same for one that is gone.
 async function reasonOf(address) {
   try {
-    const answer = await fetch(address, {headers: {Range: 'bytes=0-0'}, cache: 'no-store'});
+    const answer = await fetch(addressOf(address), {headers: {Range: 'bytes=0-0'}, cache: 'no-store'});
     await answer.body?.cancel();
     if (answer.status === 404 || answer.status === 410)
       return {text: 'This file is gone: it was deleted meanwhile.', isGone: true};

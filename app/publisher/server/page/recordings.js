@@ -1,10 +1,10 @@
 // What was recorded: by camera and time (in the address, so that a link shows the same), to be played and fetched.
-import {camerasOf, get, watchStatus} from '/static/api.js';
-import {el, setText} from '/static/dom.js';
-import {zoneText} from '/static/format.js';
-import {navigate} from '/static/navigate.js';
-import {RecordingPlayer} from '/static/recording_player.js';
-import {RecordingsTable, keyOf} from '/static/recordings_table.js';
+import {camerasOf, get, watchStatus} from './api.js';
+import {el, setText} from './dom.js';
+import {zoneText} from './format.js';
+import {navigate} from './navigate.js';
+import {RecordingPlayer} from './recording_player.js';
+import {RecordingsTable, keyOf} from './recordings_table.js';
 
 const limit = 200;
 const period = 5000; // ms between two looks at what there is

@@ -1,7 +1,7 @@
 // The table of recordings: one stop for the Tab key, in which arrow keys move.
-import {rigNow} from '/static/api.js';
-import {el, icon, patch} from '/static/dom.js';
-import {bytes, dayOf, isSameDay, length, timeOf} from '/static/format.js';
+import {rigNow} from './api.js';
+import {el, icon, patch} from './dom.js';
+import {bytes, dayOf, isSameDay, length, timeOf} from './format.js';
 
 // In a cluster it lies on one of the nodes.
 export function fileAddress({id, node}, isDownload = false) {

@@ -1,11 +1,11 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
-import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from '/static/api.js';
-import {clusterSection, obeyClusterControls} from '/static/cluster.js';
-import {conditionOf} from '/static/conditions.js';
-import {el, patch} from '/static/dom.js';
-import {bitrate, bytes, count, duration, fps, milliseconds, since, zoneText} from '/static/format.js';
-import {graphSection} from '/static/graph.js';
-import {measured} from '/static/troubles.js';
+import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from './api.js';
+import {clusterSection, obeyClusterControls} from './cluster.js';
+import {conditionOf} from './conditions.js';
+import {el, patch} from './dom.js';
+import {bitrate, bytes, count, duration, fps, milliseconds, since, zoneText} from './format.js';
+import {graphSection} from './graph.js';
+import {measured} from './troubles.js';
 
 const cell = (content, kind = '') => el('td', kind ? {class: kind} : {}, content ?? '–');
 const number = (content) => cell(content, 'number-cell');

@@ -1,10 +1,10 @@
 // One camera on the wall: its frame, its name and numbers, what is wrong with it, and where there is no frame, why.
-import {dropCausesOf, dropsOf} from '/static/api.js';
-import {describe, lookOf, wordOf} from '/static/conditions.js';
-import {el, icon, setText} from '/static/dom.js';
-import {count, fps, milliseconds} from '/static/format.js';
-import {Player} from '/static/player.js';
-import {measured, troublesOf, withoutAddresses} from '/static/troubles.js';
+import {dropCausesOf, dropsOf} from './api.js';
+import {describe, lookOf, wordOf} from './conditions.js';
+import {el, icon, setText} from './dom.js';
+import {count, fps, milliseconds} from './format.js';
+import {Player} from './player.js';
+import {measured, troublesOf, withoutAddresses} from './troubles.js';
 
 export class Tile {
   element;

@@ -3,7 +3,7 @@
 //
 // Why: Media Source Extensions throw away everything until the next key frame where a frame comes more than two of
 // the last frame's durations later, and an element waits for ever in front of a hole.
-import {fragmentOf, timescaleOf} from '/static/mp4.js';
+import {fragmentOf, timescaleOf} from './mp4.js';
 
 const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 

@@ -1,6 +1,6 @@
 // What is wrong with a camera whose frames come all the same. The API has the words for most of it.
-import {rigNow} from '/static/api.js';
-import {duration, milliseconds} from '/static/format.js';
+import {rigNow} from './api.js';
+import {duration, milliseconds} from './format.js';
 
 const oldAfter = 3000; // ms from capture to the screen; a live camera takes less than one second
 const damageShownFor = 30000; // ms: packets are lost in bursts

@@ -1,11 +1,12 @@
 // The wall: all cameras in a grid, or one of them enlarged (/?camera=NAME).
-import {camerasOf, watchStatus} from '/static/api.js';
-import {urgencyOf} from '/static/conditions.js';
-import {el, icon, setText} from '/static/dom.js';
-import {byUrgency, layOut} from '/static/layout.js';
-import {letterKeysOn} from '/static/letter_keys.js';
-import {isKiosk, navigate} from '/static/navigate.js';
-import {Tile} from '/static/tile.js';
+import {camerasOf, watchStatus} from './api.js';
+import {urgencyOf} from './conditions.js';
+import {el, icon, setText} from './dom.js';
+import {byUrgency, layOut} from './layout.js';
+import {letterKeysOn} from './letter_keys.js';
+import {isKiosk, navigate} from './navigate.js';
+import {addressOf} from './root.js';
+import {Tile} from './tile.js';
 
 const gap = 6;
 const digitsWait = 700; // ms for a second digit
@@ -138,7 +139,7 @@ class Wall {
   #layOut() {
     const one = this.#tiles.has(this.#enlarged);
     this.#stage.hidden = !one;
-    if (one) this.#details.href = `/camera/${encodeURIComponent(this.#enlarged)}`;
+    if (one) this.#details.href = addressOf(`/camera/${encodeURIComponent(this.#enlarged)}`);
     this.#grid.classList.toggle('single', one);
     const box = this.#grid.parentElement.getBoundingClientRect();
     const {columns, tileWidth, tileHeight, scrolls} = one

@@ -1,0 +1,129 @@
+// The page behind the reverse proxies of docs/operations.md, with the lines that stand there.
+import assert from 'node:assert/strict';
+import {spawn, spawnSync} from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import {after, before, describe, test} from 'node:test';
+import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
+import {Rig, eventually, freePort} from './rig.mjs';
+
+const operations = fs.readFileSync(path.join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+
+// The block of code behind "nginx:" or "Caddy …:".
+function documented(begin) {
+  const [, block] = new RegExp(`\n${begin}[^\n]*:\n\n\`\`\`[a-z]*\n([^]*?)\`\`\``).exec(operations);
+  return block;
+}
+
+const isThere = (program) => spawnSync(program, ['-v'], {env: {...process.env, PATH: `${process.env.PATH}:/usr/sbin`}}).error === undefined;
+
+const proxies = {
+  nginx: {
+    // `plain`: as nginx is without these lines, which passes on no WebSocket.
+    write(folder, port, upstream, plain) {
+      const server = plain
+        ? `server { listen 127.0.0.1:${port}; location / { proxy_pass ${upstream}; } }`
+        : documented('nginx')
+            .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
+            .replace('cams.example.com', '_')
+            .replace('http://127.0.0.1:8080', upstream);
+      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+        .map((name) => `${name}_temp_path ${folder}/${name};`)
+        .join(' ');
+      fs.writeFileSync(
+        `${folder}/nginx.conf`,
+        `daemon off; pid ${folder}/nginx.pid; error_log ${folder}/error.log; worker_processes 1;\nevents {}\n` +
+          `http { access_log off; ${temporary}\n${server}\n}`,
+      );
+      return ['nginx', '-c', `${folder}/nginx.conf`, '-e', `${folder}/error.log`];
+    },
+  },
+  caddy: {
+    write(folder, port, upstream) {
+      const site = documented('Caddy').replace('cams.example.com', `http://127.0.0.1:${port}`).replace('127.0.0.1:8080', new URL(upstream).host);
+      fs.writeFileSync(`${folder}/Caddyfile`, `{\n  admin off\n}\n${site}`);
+      return ['caddy', 'run', '--adapter', 'caddyfile', '--config', `${folder}/Caddyfile`];
+    },
+  },
+};
+
+describe('proxy', {timeout: 280000}, () => {
+  let rig;
+  let browser;
+
+  before(async () => {
+    rig = await Rig.start({
+      more: 'trusted_proxies: [127.0.0.1]\nworkers: {count: 1}',
+      cameras: '  dock: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "dock.mp4"}}\n',
+    });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await rig?.stop();
+  });
+
+  // `use` gets a page of its own, and the proxy's address.
+  async function behind(name, plain, use) {
+    const port = await freePort();
+    const [program, ...words] = proxies[name].write(rig.folder, port, rig.base, plain);
+    const child = spawn(program, words, {
+      stdio: 'ignore',
+      env: {...process.env, PATH: `${process.env.PATH}:/usr/sbin`, HOME: rig.folder},
+    });
+    const page = await openPage(browser);
+    const failed = [];
+    page.on('response', (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
+    try {
+      const base = `http://127.0.0.1:${port}`;
+      await eventually(`${name} answers`, async () => {
+        try {
+          return Boolean((await fetch(base, {redirect: 'manual'})).status);
+        } catch {
+          return false; // not yet
+        }
+      });
+      await use(page, base);
+      assert.deepEqual(page.problems, []);
+      assert.deepEqual(failed, []);
+    } finally {
+      await page.close();
+      child.kill('SIGTERM');
+    }
+  }
+
+  for (const name of Object.keys(proxies)) {
+    test(`${name}, below a path, with the documented lines`, {skip: !isThere(name) && `there is no ${name}`}, () =>
+      behind(name, false, async (page, base) => {
+        await page.goto(`${base}/cams/`);
+        await expectMoving(page, 'dock');
+        await page.click(tile('dock'));
+        await page.click('text=Details');
+        await page.waitForSelector('h1 >> text=dock');
+        assert.equal(page.url(), `${base}/cams/camera/dock`);
+        await page.reload(); // a deeper path finds the same files
+        await page.waitForSelector('h1 >> text=dock');
+        await page.click('nav >> text=Recordings');
+        await page.waitForSelector('text=being written');
+        assert.equal(page.url(), `${base}/cams/recordings`);
+        const href = await page.getAttribute('a[download]', 'href');
+        assert.equal((await fetch(base + href)).status, 200);
+        await page.click('nav >> text=System');
+        await page.waitForSelector('text=Processes');
+        await page.click('.brand');
+        await page.waitForSelector(tile('dock'));
+        assert.equal(page.url(), `${base}/cams/`);
+      }),
+    );
+  }
+
+  test('a proxy that passes on no WebSocket is named', {skip: !isThere('nginx') && 'there is no nginx'}, () =>
+    behind('nginx', true, async (page, base) => {
+      await page.goto(base);
+      await page.waitForSelector('text=No live video');
+      await page.waitForSelector('text=a proxy in between has to pass on Upgrade');
+      await page.click('nav >> text=System');
+      await page.waitForSelector('text=Processes');
+    }),
+  );
+});
