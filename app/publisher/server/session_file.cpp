@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/own_folders.h"
@@ -25,19 +26,18 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using WallTime = std::chrono::system_clock::time_point;
 
 constexpr auto patience = milliseconds(300);  // less than a main thread may be silent
 constexpr auto logout_patience = milliseconds(2000);
 constexpr auto write_interval = seconds(60);      // of when sessions were used last
 constexpr std::size_t largest_file = 16U << 20U;  // 256 users with 64 sessions each take a third of it
 
-std::int64_t seconds_of(WallTime time) { return std::chrono::floor<seconds>(time.time_since_epoch()).count(); }
+std::int64_t utc_seconds() { return utc_now_ns() / 1'000'000'000; }
 
 // A clock that was set back has opened nothing in the future.
-seconds ago(std::int64_t then, WallTime now) { return seconds(std::max<std::int64_t>(0, seconds_of(now) - then)); }
+seconds ago(std::int64_t then, std::int64_t utc) { return seconds(std::max<std::int64_t>(0, utc - then)); }
 
-std::optional<KeptSession> session_in(const json& entry, WallTime now) {
+std::optional<KeptSession> session_in(const json& entry, std::int64_t utc) {
   const auto text = [&](const char* key) {
     const auto found = entry.find(key);
     return found != entry.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -56,8 +56,8 @@ std::optional<KeptSession> session_in(const json& entry, WallTime now) {
                      .user = text("user"),
                      .proof = text("proof"),
                      .kind = kind == "wall" ? SessionKind::wall : SessionKind::login,
-                     .opened_ago = ago(*opened, now),
-                     .used_ago = ago(*used, now)};
+                     .opened_ago = ago(*opened, utc),
+                     .used_ago = ago(*used, utc)};
 }
 
 // Empty: there is none.
@@ -76,25 +76,25 @@ std::string read_text(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::string session_text(const std::vector<KeptSession>& sessions, WallTime now) {
+std::string session_text(const std::vector<KeptSession>& sessions, std::int64_t utc) {
   json list = json::array();
   for (const KeptSession& session : sessions) {
     list.push_back({{"id", session.id},
                     {"user", session.user},
                     {"proof", session.proof},
                     {"kind", session.kind == SessionKind::wall ? "wall" : "login"},
-                    {"opened_utc", std::max<std::int64_t>(0, seconds_of(now - session.opened_ago))},
-                    {"used_utc", std::max<std::int64_t>(0, seconds_of(now - session.used_ago))}});
+                    {"opened_utc", std::max<std::int64_t>(0, utc - session.opened_ago.count())},
+                    {"used_utc", std::max<std::int64_t>(0, utc - session.used_ago.count())}});
   }
   return json{{"schema", 1}, {"sessions", std::move(list)}}.dump() + "\n";
 }
 
-std::vector<KeptSession> sessions_in(const std::string& text, WallTime now) {
+std::vector<KeptSession> sessions_in(const std::string& text, std::int64_t utc) {
   std::vector<KeptSession> sessions;
   const json all = json::parse(text, nullptr, false);
   if (!all.is_object() || all.value("schema", json()) != 1 || !all.contains("sessions")) return sessions;
   for (const json& entry : all["sessions"]) {
-    if (auto session = session_in(entry, now)) sessions.push_back(std::move(*session));
+    if (auto session = session_in(entry, utc)) sessions.push_back(std::move(*session));
   }
   return sessions;
 }
@@ -140,7 +140,7 @@ void SessionFile::Shared::work() {
     if (!folder) throw Error("neither XDG_STATE_HOME nor HOME names a folder");
     make_own_folder(*folder);
     file = *folder / ("sessions-" + std::to_string(port));
-    before = sessions_in(read_text(file), std::chrono::system_clock::now());
+    before = sessions_in(read_text(file), utc_seconds());
   } catch (const Error& error) {
     spdlog::warn("after a restart users have to log in again: {}", error.what());
   }
@@ -183,7 +183,7 @@ void SessionFile::open(std::uint16_t port) {
   tick();
   access_.on_logout([shared = shared_, &access = access_] {
     const std::uint64_t changes = access.session_changes();
-    shared->hand_over(session_text(access.kept_sessions(), std::chrono::system_clock::now()), changes);
+    shared->hand_over(session_text(access.kept_sessions(), utc_seconds()), changes);
     if (!shared->wait_until_kept(changes, Clock::now() + logout_patience))
       spdlog::warn("a logout is not on the disk yet: a restart of the rig before it is would undo it");
   });
@@ -202,7 +202,7 @@ void SessionFile::tick() {
   if (changes == written_ && Clock::now() < next_write_) return;
   written_ = changes;
   next_write_ = Clock::now() + write_interval;
-  shared_->hand_over(session_text(access_.kept_sessions(), std::chrono::system_clock::now()), changes);
+  shared_->hand_over(session_text(access_.kept_sessions(), utc_seconds()), changes);
 }
 
 SessionFile::~SessionFile() {

@@ -41,8 +41,8 @@ class SessionFile {
   Clock::time_point next_write_;
 };
 
-// The file's text, for tests; and what is in one. `now` is the wall clock's. What is damaged is no session.
-std::string session_text(const std::vector<KeptSession>& sessions, std::chrono::system_clock::time_point now);
-std::vector<KeptSession> sessions_in(const std::string& text, std::chrono::system_clock::time_point now);
+// The file's text, for tests; and what is in one. `utc`: seconds now, by the wall clock. What is damaged is no session.
+std::string session_text(const std::vector<KeptSession>& sessions, std::int64_t utc);
+std::vector<KeptSession> sessions_in(const std::string& text, std::int64_t utc);
 
 }  // namespace campipe
