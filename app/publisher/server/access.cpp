@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "app/config/password_hash.h"
+#include "app/config/secrets.h"
 #include "app/config/token_hash.h"
 #include "app/publisher/server/login_limit.h"
-#include "app/publisher/server/secrets.h"
 
 namespace campipe {
 namespace {
@@ -165,7 +165,7 @@ struct Access::State {
   }
 };
 
-Access::Access(const ServerConfig& config, std::function<Clock::time_point()> now)
+Access::Access(const ServerConfig& config, const std::function<Clock::time_point()>& now)
     : state_(std::make_unique<State>(now)) {
   update(config);
 }

@@ -71,7 +71,7 @@ class Access {
   };
 
   // `now`: the clock by which sessions and waits end.
-  explicit Access(const ServerConfig& config, std::function<Clock::time_point()> now = Clock::now);
+  explicit Access(const ServerConfig& config, const std::function<Clock::time_point()>& now = Clock::now);
   ~Access();
 
   [[nodiscard]] bool required() const;  // there are users
@@ -90,7 +90,7 @@ class Access {
   [[nodiscard]] std::string key_of(const std::string& header) const;
   // For pages. How long sessions last: app/publisher/server/sessions.h.
   Session open_session(const Identity& identity, SessionKind kind = SessionKind::login);
-  // Whose token for a wall this is.
+  // Returns the user whose token for a wall this is; nothing: it is nobody's.
   [[nodiscard]] std::optional<Identity> check_token(const std::string& token) const;
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);
   [[nodiscard]] std::string csrf_token(const std::string& session);  // empty: there is no such session

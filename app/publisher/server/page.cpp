@@ -45,7 +45,7 @@ const std::string& compressed(const PageFile& file) {
   return all.at(file.name);
 }
 
-// Of this version only: what an older page asks for is not there, so that no page is made of two versions.
+// Serves files of this version only, so that no page is made of two versions.
 HttpAnswer static_file(std::string_view rest, bool takes_gzip) {
   const std::string version = std::string(page_version()) + "/";
   const PageFile* file = rest.starts_with(version) ? find_page_file(rest.substr(version.size())) : nullptr;

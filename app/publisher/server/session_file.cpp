@@ -114,14 +114,18 @@ struct SessionFile::Shared {
   bool over = false;
 
   // What is newer than what another thread has handed over.
-  void hand_over(std::string newest, std::uint64_t changes) {
+  // Returns Access::session_changes() of what is there now.
+  std::uint64_t hand_over(const Access& access) {
+    const std::uint64_t changes = access.session_changes();
+    std::string newest = session_text(access.kept_sessions(), utc_seconds());
     const std::lock_guard lock(mutex);
-    if (changes < wanted) return;
+    if (changes < wanted) return changes;
     is_due = is_due || newest != text || failed;
     text = std::move(newest);
     wanted = changes;
     if (!is_due) kept = wanted;
     changed.notify_all();
+    return changes;
   }
   // False: not in time.
   bool wait_until_kept(std::uint64_t changes, Deadline deadline) {
@@ -182,9 +186,7 @@ void SessionFile::open(std::uint16_t port) {
   lock.unlock();
   tick();
   access_.on_logout([shared = shared_, &access = access_] {
-    const std::uint64_t changes = access.session_changes();
-    shared->hand_over(session_text(access.kept_sessions(), utc_seconds()), changes);
-    if (!shared->wait_until_kept(changes, Clock::now() + logout_patience))
+    if (!shared->wait_until_kept(shared->hand_over(access), Clock::now() + logout_patience))
       spdlog::warn("a logout is not on the disk yet: a restart of the rig before it is would undo it");
   });
 }
@@ -198,11 +200,9 @@ void SessionFile::tick() {
     access_.restore_sessions(*shared_->read);
     restored_ = true;
   }
-  const std::uint64_t changes = access_.session_changes();
-  if (changes == written_ && Clock::now() < next_write_) return;
-  written_ = changes;
+  if (access_.session_changes() == written_ && Clock::now() < next_write_) return;
   next_write_ = Clock::now() + write_interval;
-  shared_->hand_over(session_text(access_.kept_sessions(), utc_seconds()), changes);
+  written_ = shared_->hand_over(access_);
 }
 
 SessionFile::~SessionFile() {

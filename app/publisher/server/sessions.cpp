@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/publisher/server/secrets.h"
+#include "app/config/secrets.h"
 
 namespace campipe {
 namespace {

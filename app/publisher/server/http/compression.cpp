@@ -6,6 +6,7 @@
 
 #include "core/ascii_case.h"
 #include "core/error.h"
+#include "core/trimmed.h"
 
 namespace campipe {
 namespace {
@@ -15,12 +16,6 @@ constexpr int quick = 1;
 constexpr int window_bits = 15;
 constexpr int with_gzip_header = 16;  // zlib.h: is added to the window's bits
 constexpr int memory_level = 8;
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 // "gzip;q=0" is a refusal, as is "gzip; Q=0.000".
 bool is_refused(std::string_view parameters) {

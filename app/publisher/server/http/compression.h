@@ -8,7 +8,7 @@
 
 namespace campipe {
 
-// Of a header Accept-Encoding (RFC 9110).
+// Whether a header Accept-Encoding (RFC 9110) allows gzip.
 bool takes_gzip(std::string_view accept_encoding);
 // `level`: zlib's, 1 (quick) to 9 (small).
 std::string gzip(std::string_view text, int level);

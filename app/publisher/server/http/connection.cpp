@@ -23,9 +23,11 @@ using ErrorCode = HttpStream::ErrorCode;
 constexpr auto farewell_patience = std::chrono::seconds(2);
 
 template <typename Handle>
-HttpAnswer handle_route(const std::string& what, const Handle& handle) {
+HttpAnswer handle_route(const std::string& what, bool takes_gzip, const Handle& handle) {
   try {
-    return handle();
+    HttpAnswer answer = handle();
+    compress(answer, takes_gzip);
+    return answer;
   } catch (const std::exception& error) {
     spdlog::error("http: {} failed: {}", what, error.what());
     return http_error(500, "the request failed; the log has the reason");
@@ -280,11 +282,7 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpRequest& request = exchange.passed.request;
   // What strangers may send, and what then takes its time: logins.
   const std::string what = request.method + " " + request.path;
-  const auto handle = [&] {
-    HttpAnswer made = handle_route(what, [&] { return route.handle(request); });
-    compress(made, request.takes_gzip);
-    return made;
-  };
+  const auto handle = [&] { return handle_route(what, request.takes_gzip, [&] { return route.handle(request); }); };
   HttpAnswer answer;
   if (route.anyone && request.method != "GET") {
     const HttpDoor::Place place(shared_->door, request.address);
@@ -308,9 +306,7 @@ awaitable<HttpAnswer> HttpConnection::look_at_disk(const HttpAnswer::DiskWork& w
                                                    bool takes_gzip) {
   const auto note = std::make_shared<DiskNote>();
   const auto look = [work, what, note, takes_gzip] {
-    HttpAnswer made = handle_route(what, [&] { return work(*note); });
-    compress(made, takes_gzip);
-    return made;
+    return handle_route(what, takes_gzip, [&] { return work(*note); });
   };
   auto done = co_await shared_->threads.disks.run(place_.holder(), look, shared_->limits.disk);
   if (!done) co_return no_answer_from_disk(note->camera());

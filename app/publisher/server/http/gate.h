@@ -42,8 +42,8 @@ class HttpGate {
   [[nodiscard]] std::string key_of(const HttpFacts& facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
-  // Who sent it: the peer at `address`, or the one that it names, where it is one of `trusted_proxies`, which may also
-  // say below which path it shows the rig.
+  // Sets the sender of a request that came from `address`. One of `trusted_proxies` names the sender, and may name the
+  // path below which it shows the rig.
   void note_peer(HttpFacts& facts, const std::string& address, bool tls) const;
   [[nodiscard]] bool has_users() const { return access_.required(); }
   [[nodiscard]] bool is_proxy(const std::string& address) const;

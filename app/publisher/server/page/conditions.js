@@ -24,7 +24,7 @@ const looks = {
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);
 export const lookOf = (state) => looks[state] ?? 'warn';
 
-// Of a camera in the status: {look, word, troubles}.
+// Returns {look, word, troubles} for a camera of the status.
 export function conditionOf(camera, rate) {
   const troubles = troublesOf(camera, rate);
   if (troubles.length) return {look: 'warn', word: 'Live, with trouble', troubles};

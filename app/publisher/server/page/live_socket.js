@@ -61,9 +61,10 @@ export class LiveSocket {
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
+    ++this.#refused; // until it opens
     socket.onopen = () => {
       if (this.#socket !== socket) return;
-      this.#refused = -1;
+      this.#refused = 0;
       this.#handlers.up();
     };
     socket.onmessage = ({data}) => {
@@ -84,7 +85,7 @@ export class LiveSocket {
     this.#socket = null;
     const wait = this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
     this.#wait = Math.min(longestWait, this.#wait * 2);
-    this.#handlers.down({retryAt: Date.now() + wait, refused: ++this.#refused});
+    this.#handlers.down({retryAt: Date.now() + wait, refused: this.#refused});
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 }

@@ -79,7 +79,7 @@ class Recordings {
     this.#table.focus();
   }
 
-  // What is chosen stays so until it is shown.
+  // A choice stays until its recordings are shown.
   #setCameras(names) {
     const chosen = this.#camera.value;
     const wanted = this.#url.searchParams.get('camera') ?? '';

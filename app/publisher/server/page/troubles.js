@@ -1,4 +1,4 @@
-// What is wrong with a camera whose frames come all the same. The API has the words for most of it.
+// Finds what is wrong with a camera that still sends frames. The API has the words for most of it.
 import {rigNow} from './api.js';
 import {duration, milliseconds} from './format.js';
 
@@ -41,7 +41,7 @@ function damage(rate) {
   return [{title: 'Damaged video', text: 'packets of the camera are damaged or lost; try rtsp_transport: tcp'}];
 }
 
-// Of a camera's own stream, `output` being empty, or of an additional one.
+// Looks at a camera's own stream, where `output` is empty, or at an additional one.
 function outputTroubles(output, {state, reason, recording_paused: paused, push}) {
   const of = output ? ` (output ${output})` : '';
   const found = [];

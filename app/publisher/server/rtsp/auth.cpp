@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "app/config/secrets.h"
 #include "app/publisher/server/login_limit.h"
-#include "app/publisher/server/secrets.h"
 #include "core/c_callback.h"
 
 namespace campipe {

@@ -9,8 +9,8 @@
 #include <exception>
 #include <utility>
 
+#include "app/config/secrets.h"
 #include "app/publisher/server/rtsp/gst_handles.h"
-#include "app/publisher/server/secrets.h"
 
 namespace campipe {
 namespace {

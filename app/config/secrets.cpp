@@ -1,4 +1,4 @@
-#include "app/publisher/server/secrets.h"
+#include "app/config/secrets.h"
 
 #include <sodium.h>
 
