@@ -1,4 +1,5 @@
 // The servers of two nodes: who comes in at a door, and what goes on from one node to the other.
+#include <stdexcept>
 #include <thread>
 
 #include "app/publisher/recording/record_index.h"
@@ -24,6 +25,19 @@ std::string door_says(const TestNode& node, const std::string& curl_options, con
 
 std::string shows(const ClusterTlsConfig& files) {
   return "--cacert " + files.ca + " --cert " + files.certificate + " --key " + files.key + " ";
+}
+
+// The cameras of all nodes, once the one of `camera` has answered: each question waits a second for that.
+json wall(const TestNode& node, const std::string& path, const std::string& headers = "",
+          const std::string& camera = "gate") {
+  const Deadline end = Clock::now() + 50s;
+  for (;;) {
+    const Reply reply = ask(node.port(), "GET " + path, headers);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    json cameras = json::parse(reply.body, nullptr, false).value("cameras", json::object());
+    if (cameras.contains(camera) && cameras[camera].at("state") != "starting") return cameras;
+    if (Clock::now() > end) throw std::runtime_error("the other node is not heard");
+  }
 }
 
 class DoorTest : public testing::Test {
@@ -186,8 +200,7 @@ TEST_F(RelayTest, WhatIsTakenBackThereEndsIt) {
 }
 
 TEST_F(RelayTest, TheWallHasTheCamerasOfBoth) {
-  const Reply reply = ask(east_.port(), "GET /api/v1/status", login_of("ann"));
-  const json cameras = json::parse(reply.body).at("cameras");
+  const json cameras = wall(east_, "/api/v1/status", login_of("ann"));
   EXPECT_EQ(cameras.at("gate").at("state"), "running");
   EXPECT_EQ(cameras.at("gate").at("node"), "west");
   EXPECT_EQ(cameras.at("dock").at("node"), "east");
@@ -286,13 +299,21 @@ TEST_F(RelayTest, OnlyTheNodeItselfIsBelieved) {
   EXPECT_THAT(wrong.body, HasSubstr("the common name of its certificate is not the node's name"));
 }
 
+auto answering_with(const std::string& body) {
+  return answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+                   "\r\n\r\n" + body);
+}
+
 // What other nodes do that are none.
 class StrangePeer : public testing::Test {
  protected:
+  void see(const Server& peer, const std::map<std::string, std::string>& plan = both) {
+    east_.see({{"east", east_.address()}, {"west", "127.0.0.1:" + std::to_string(peer.port())}}, plan);
+  }
   // As east, without TLS and users.
   Reply ask_for_gate(const Server& peer, const std::string& line = "GET /api/v1/cameras/gate",
                      const std::string& headers = "", const std::string& body = "") {
-    east_.see({{"east", east_.address()}, {"west", "127.0.0.1:" + std::to_string(peer.port())}}, both);
+    see(peer);
     return ask(east_.port(), line, headers, body);
   }
   static HttpLimits limits() {
@@ -320,62 +341,61 @@ TEST_F(StrangePeer, SendsAStatusWithoutABottom) {
   const int levels = 200'000;
   const std::string body =
       R"({"cameras":{"gate":{"state":"running","deep":)" + std::string(levels, '[') + std::string(levels, ']') + "}}}";
-  const Server peer(answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
-                              "\r\n\r\n" + body));
-  const Reply reply = ask_for_gate(peer, "GET /api/v1/status");
-  EXPECT_EQ(reply.status, 200);
-  const json gate = json::parse(reply.body, nullptr, false).at("cameras").at("gate");
+  const Server peer(answering_with(body));
+  see(peer);
+  const json gate = wall(east_, "/api/v1/status").at("gate");
   EXPECT_EQ(gate.at("state"), "unreachable");
   EXPECT_EQ(gate.at("reason"), "node 'west' answers with what is no status");
   EXPECT_THAT(ask_for_gate(peer, "GET /api/v1/recordings?camera=gate").body, HasSubstr("what is no list"));
 }
 
-// What a real node says, with one member of another shape.
+// What a real node says, with one member of another shape: a camera for each, since the wall asks once a second.
 TEST_F(StrangePeer, SendsACameraThatIsNone) {
+  const std::vector<std::pair<std::string, json>> shapes{{"state", 7},
+                                                         {"reason", json::array()},
+                                                         {"push", "rtmp://a/b"},
+                                                         {"push", {{"rtmp://a/b", 5}}},
+                                                         {"outputs", {{"small", 1}}},
+                                                         {"frames", "many"},
+                                                         {"frames", {{"dropped", 1}}},
+                                                         {"cells", json::array({1})},
+                                                         {"latency_ms", 3}};
   TestNode west("west", {}, {"gate", "yard"});
-  const std::map<std::string, std::string> plan{{"dock", "east"}, {"gate", "west"}, {"yard", "west"}};
+  std::map<std::string, std::string> plan{{"dock", "east"}, {"gate", "west"}, {"yard", "west"}};
   west.see({{"east", east_.address()}, {"west", west.address()}}, plan);
-  const json said = json::parse(ask(west.door(), "GET /api/v1/status?local=true", "Campipe-Node: 1\r\n").body);
-  ASSERT_EQ(said.at("cameras").at("gate").at("state"), "running");
-  for (const auto& [member, shape] : std::vector<std::pair<std::string, json>>{{"state", 7},
-                                                                               {"reason", json::array()},
-                                                                               {"push", "rtmp://a/b"},
-                                                                               {"push", {{"rtmp://a/b", 5}}},
-                                                                               {"outputs", {{"small", 1}}},
-                                                                               {"frames", "many"},
-                                                                               {"frames", {{"dropped", 1}}},
-                                                                               {"cells", json::array({1})},
-                                                                               {"latency_ms", 3}}) {
-    json bad = said;
-    bad["cameras"]["gate"][member] = shape;
-    bad["cameras"]["yard"]["reason"] = std::string(1023, 'x') + "ä" + std::string(100'000, 'x');
-    const std::string body = bad.dump();
-    const Server peer(answering(
-        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
-    east_.see({{"east", east_.address()}, {"west", "127.0.0.1:" + std::to_string(peer.port())}}, plan);
-    for (const char* path : {"GET /api/v1/status", "GET /api/v1/cameras"}) {
-      const Reply reply = ask(east_.port(), path);
-      ASSERT_EQ(reply.status, 200) << member << shape << reply.body;
-      const json cameras = json::parse(reply.body).at("cameras");
-      EXPECT_EQ(cameras.at("dock").at("state"), "running") << member << shape;
-      EXPECT_EQ(cameras.at("yard").at("state"), "running") << member << shape;
-      EXPECT_EQ(cameras.at("yard").at("reason"), std::string(1023, 'x')) << "cut between characters";
-      EXPECT_EQ(cameras.at("gate").at("state"), "unreachable") << member << shape;
-      EXPECT_THAT(cameras.at("gate").at("reason").get<std::string>(), HasSubstr("unreadable: node 'west'"));
+  json bad = json::parse(ask(west.door(), "GET /api/v1/status?local=true", "Campipe-Node: 1\r\n").body);
+  json& cameras = bad["cameras"];
+  ASSERT_EQ(cameras.at("gate").at("state"), "running");
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const std::string name = "gate" + std::to_string(i);
+    plan[name] = "west";
+    cameras[name] = cameras["gate"];
+    cameras[name][shapes[i].first] = shapes[i].second;
+  }
+  cameras["yard"]["reason"] = std::string(1023, 'x') + "ä" + std::string(100'000, 'x');
+  const std::string body = bad.dump();
+  const Server peer(answering_with(body));
+  see(peer, plan);
+  for (const char* path : {"/api/v1/status", "/api/v1/cameras"}) {
+    const json shown = wall(east_, path);
+    for (const char* sound : {"dock", "gate", "yard"}) EXPECT_EQ(shown.at(sound).at("state"), "running") << sound;
+    EXPECT_EQ(shown.at("yard").at("reason"), std::string(1023, 'x')) << "cut between characters";
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const json& camera = shown.at("gate" + std::to_string(i));
+      EXPECT_EQ(camera.at("state"), "unreachable") << shapes[i].first << shapes[i].second;
+      EXPECT_THAT(camera.at("reason").get<std::string>(), HasSubstr("unreadable: node 'west'"));
     }
   }
 }
 
 // A node of another version, perhaps.
 TEST_F(StrangePeer, SendsAGraphThatCannotBeRead) {
-  for (const std::string graph : {"{}", R"({"edges":[1],"nodes":[]})", R"({"edges":[],"nodes":{"a":1}})"}) {
-    const std::string body = R"({"cameras":{"gate":{"state":"running","graph":)" + graph + "}}}";
-    const Server peer(answering(
-        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body));
-    const Reply reply = ask_for_gate(peer, "GET /api/v1/cameras");
-    ASSERT_EQ(reply.status, 200) << graph;
-    EXPECT_EQ(json::parse(reply.body).at("cameras").at("gate").at("state"), "running");
-  }
+  const Server peer(answering_with(
+      R"({"cameras":{"a":{"state":"running","graph":{}},"b":{"state":"running","graph":{"edges":[1],"nodes":[]}},)"
+      R"("c":{"state":"running","graph":{"edges":[],"nodes":{"a":1}}}}})"));
+  see(peer, {{"dock", "east"}, {"a", "west"}, {"b", "west"}, {"c", "west"}});
+  const json shown = wall(east_, "/api/v1/cameras", "", "a");
+  for (const char* camera : {"a", "b", "c"}) EXPECT_EQ(shown.at(camera).at("state"), "running") << camera;
 }
 
 TEST_F(StrangePeer, DoesNotAnswer) {

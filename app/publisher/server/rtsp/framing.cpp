@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ascii_case.h"
+#include "core/trimmed.h"
+
 namespace campipe {
 namespace {
 
@@ -11,21 +14,8 @@ bool is_control(char letter) {
   return (code < ' ' && letter != '\t') || code == 0x7F;
 }
 
-bool is_blank(char letter) { return letter == ' ' || letter == '\t'; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool equal_letters(std::string_view a, std::string_view b) {
-  const auto lower = [](char letter) { return letter >= 'A' && letter <= 'Z' ? letter + ('a' - 'A') : letter; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 std::string_view take_word(std::string_view& text) {
-  text = trim(text);
+  text = trimmed(text);
   const auto word = text.substr(0, text.find_first_of(" \t"));
   text.remove_prefix(word.size());
   return word;
@@ -117,7 +107,7 @@ void RtspFraming::look_at_lines() {
 void RtspFraming::look_at_line(std::string_view line) {
   if (std::ranges::any_of(line, is_control)) return refuse("there are control characters in it");
   if (line_ == begin_) return look_at_request(line);
-  if (is_blank(line.front())) return refuse("a header goes on in the next line");
+  if (line.front() == ' ' || line.front() == '\t') return refuse("a header goes on in the next line");
   look_at_header(line);
 }
 
@@ -126,7 +116,7 @@ void RtspFraming::look_at_request(std::string_view line) {
   take_word(line);
   const std::string_view version = take_word(line);
   const auto begins = [](std::string_view word, std::string_view with) {
-    return equal_letters(word.substr(0, with.size()), with);
+    return equal_without_case(word.substr(0, with.size()), with);
   };
   if (begins(method, "RTSP") || begins(method, "HTTP")) return refuse("it is no request");
   if (begins(version, "HTTP")) return refuse("it is HTTP");
@@ -134,10 +124,10 @@ void RtspFraming::look_at_request(std::string_view line) {
 
 void RtspFraming::look_at_header(std::string_view line) {
   const auto colon = line.find(':');
-  const std::string_view name = trim(line.substr(0, colon));
-  if (equal_letters(name, "pipelined-requests")) return refuse("its requests are pipelined");
-  if (!equal_letters(name, "content-length")) return;
-  const std::string_view value = colon == std::string_view::npos ? "" : trim(line.substr(colon + 1));
+  const std::string_view name = trimmed(line.substr(0, colon));
+  if (equal_without_case(name, "pipelined-requests")) return refuse("its requests are pipelined");
+  if (!equal_without_case(name, "content-length")) return;
+  const std::string_view value = colon == std::string_view::npos ? "" : trimmed(line.substr(colon + 1));
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
   if (body_ || error != std::errc() || end != value.data() + value.size()) return refuse("its length is not clear");

@@ -1,15 +1,10 @@
 #include "app/publisher/server/rtsp/relayed_request.h"
 
 #include "core/ascii_case.h"
+#include "core/trimmed.h"
 
 namespace campipe {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 std::string_view take_line(std::string_view& text) {
   const auto end = text.find("\r\n");
@@ -18,15 +13,15 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-std::string_view name_of(std::string_view line) { return trim(line.substr(0, line.find(':'))); }
+std::string_view name_of(std::string_view line) { return trimmed(line.substr(0, line.find(':'))); }
 
 std::string_view value_of(std::string_view line) {
   const auto colon = line.find(':');
-  return colon == std::string_view::npos ? std::string_view() : trim(line.substr(colon + 1));
+  return colon == std::string_view::npos ? std::string_view() : trimmed(line.substr(colon + 1));
 }
 
 std::string_view take_word(std::string_view& text) {
-  text = trim(text);
+  text = trimmed(text);
   const std::string_view word = text.substr(0, text.find_first_of(" \t"));
   text.remove_prefix(word.size());
   return word;
@@ -51,7 +46,7 @@ std::string over_own_connection(std::string_view transports) {
   std::string kept;
   while (!transports.empty()) {
     const auto comma = transports.find(',');
-    const std::string_view one = trim(transports.substr(0, comma));
+    const std::string_view one = trimmed(transports.substr(0, comma));
     transports.remove_prefix(comma == std::string_view::npos ? transports.size() : comma + 1);
     const std::string_view profile = one.substr(0, one.find(';'));
     const bool is_tcp = profile.size() > 4 && equal_without_case(profile.substr(profile.size() - 4), "/TCP");
