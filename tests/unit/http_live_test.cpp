@@ -7,15 +7,12 @@
 #include <thread>
 
 #include "app/config/password_hash.h"
-#include "app/publisher/server/http/server.h"
 #include "app/publisher/server/live/feed.h"
 #include "app/publisher/server/session_cookie.h"
-#include "core/clock.h"
 #include "core/log.h"
 #include "core/utc_text.h"
 #include "tests/unit/command_output.h"
-#include "tests/unit/encoded_clip.h"
-#include "tests/unit/http_client.h"
+#include "tests/unit/http_live_test_support.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
@@ -24,82 +21,14 @@ namespace CAMPIPE_FILE {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using test::ask;
-using test::Clip;
+using test::clip;
+using test::HttpLiveTest;
 using test::ms;
 using test::Reply;
 using test::WebSocketClient;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
-
-const Clip& clip() {
-  static const Clip all = test::encode(Latency::low, test::steady(40));  // key frames 0, 10, 20, 30
-  return all;
-}
-
-class HttpLiveTest : public testing::Test {
- protected:
-  HttpLiveTest() : access_(config()), server_(config(), rig_, access_, {}) {
-    rig_.set_status({{"cameras", {{"dock", camera_state("running")}}}});
-    rig_.add_stream("dock", stream_);
-  }
-  ~HttpLiveTest() override { rig_.close(); }
-
-  static ServerConfig config() {
-    ServerConfig config;
-    config.http_address = "127.0.0.1:0";
-    return config;
-  }
-  static json camera_state(const std::string& state) {
-    return {{"state", state},
-            {"reason", "why"},
-            {"since_utc", "2026-01-02T03:04:05Z"},
-            {"outputs", {{"small", json::object()}}}};
-  }
-
-  // The clip again and again, without a break in its times. `padding`: bytes more in each packet.
-  void send(int pictures, std::size_t padding = 0) {
-    for (int i = 0; i < pictures; ++i, ++sent_) {
-      test::Packet packet = clip().packets.at(static_cast<std::size_t>(sent_) % 40);
-      packet.dts = sent_ * 40 * ms;
-      packet.times.pts = packet.dts;
-      packet.data.resize(packet.data.size() + padding);  // zeros between frames mean nothing
-      stream_->offer(packet.view(), clip().parameters);
-    }
-  }
-  void wait_for_viewers(std::uint64_t count) {
-    const Deadline deadline = Clock::now() + test::patience;
-    while (stream_->counts().viewers != count && Clock::now() < deadline) std::this_thread::yield();
-    ASSERT_EQ(stream_->counts().viewers, count);
-  }
-  [[nodiscard]] std::uint16_t port() const { return server_.port(); }
-  [[nodiscard]] std::string url(const std::string& path) const {
-    return "http://127.0.0.1:" + std::to_string(port()) + path;
-  }
-
-  // Skips messages until one of the type; none: the connection is over.
-  static json next_of(WebSocketClient& client, const std::string& type) {
-    for (;;) {
-      const auto message = client.next();
-      if (message.opcode == 8) return nullptr;
-      if (message.opcode != 1) continue;
-      json parsed = json::parse(message.bytes);
-      if (parsed["type"] == type) return parsed;
-    }
-  }
-  static std::string next_binary(WebSocketClient& client) {
-    for (;;) {
-      auto message = client.next();
-      if (message.opcode == 2 || message.opcode == 8) return message.bytes;
-    }
-  }
-
-  RigView rig_{[](const messages::Request&) {}};
-  Access access_;
-  std::shared_ptr<LiveStream> stream_ = std::make_shared<LiveStream>();
-  HttpServer server_;
-  std::int64_t sent_ = 0;
-};
 
 TEST_F(HttpLiveTest, IsSentOverWebSocketAsThePageWantsIt) {
   send(25);

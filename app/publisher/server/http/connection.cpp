@@ -40,17 +40,11 @@ HttpAnswer too_much_waits() { return http_busy("too many requests of yours wait 
 
 HttpAnswer no_place_is_left() { return http_busy("all places are taken, and most of them from where this comes", 10); }
 
-std::optional<LivePlace> find_place(const RigView& rig, const HttpGate::Passed& passed) {
-  const auto wanted = passed.request.query.find("output");
-  const std::string output = wanted == passed.request.query.end() ? "" : wanted->second;
+LivePlace place_of(const HttpGate::Passed& passed) {
+  const auto output = passed.request.query.find("output");
+  const bool has_output = output != passed.request.query.end() && !output->second.empty();
   const std::string& camera = passed.camera->camera;
-  LivePlace place{camera, output.empty() ? camera : camera + "/" + output};
-  if (rig.stream(place.stream)) return place;
-  const auto status = rig.status();
-  if (!status->contains("cameras") || !(*status)["cameras"].contains(camera)) return std::nullopt;
-  if (output.empty()) return place;
-  const nlohmann::json& all = (*status)["cameras"][camera];
-  return all.contains("outputs") && all["outputs"].contains(output) ? std::optional(place) : std::nullopt;
+  return {camera, has_output ? camera + "/" + output->second : camera};
 }
 
 // Nothing: it is answered here. Whose node it is not known of is another matter.
@@ -59,13 +53,6 @@ std::optional<std::string> relayed_to(const HttpShared& shared, const HttpGate::
   const auto places = shared.cluster.nodes->places();
   const std::string& camera = passed.camera->camera;
   return places->is_elsewhere(camera) ? std::optional(places->cameras.at(camera)) : std::nullopt;
-}
-
-// The plan has it, and it comes.
-bool is_awaited(const HttpShared& shared, const std::string& camera) {
-  if (shared.cluster.nodes == nullptr) return false;
-  const auto places = shared.cluster.nodes->places();
-  return places->cameras.contains(camera) && !places->local.contains(camera);
 }
 
 }  // namespace
@@ -253,28 +240,25 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
     co_await serve_relay(self, exchange, *node);
     co_return;
   }
-  const auto place = find_place(shared_->rig, passed);
+  const LivePlace place = place_of(passed);
+  const auto missing = refuse_place(shared_->rig, shared_->cluster.nodes, place);
   HttpAnswer refusal;
   if (!is_known)
     refusal = http_error(404, "a camera has no such thing");
   else if (passed.request.method != "GET")
     refusal = method_not_allowed();
-  else if (!place && !shared_->rig.status_age())
-    refusal = http_busy("there is no status of the rig yet", 1);
-  else if (!place && is_awaited(*shared_, passed.camera->camera))
-    refusal = http_busy("this camera has not begun on its node yet", 1);
-  else if (!place)
-    refusal = http_error(404, "there is no such camera or output");
+  else if (missing)
+    refusal = missing->status == 503 ? http_busy(missing->reason, 1) : http_error(missing->status, missing->reason);
   else if (what == "live" && !exchange.facts.upgrade)
     refusal = http_error(426, "this address speaks WebSocket only");
   if (refusal.status != 200)
     co_await send(refusal, exchange);
   else if (what == "snapshot.jpg")
-    co_await serve_snapshot(exchange, *place);
+    co_await serve_snapshot(exchange, place);
   else if (endless)
-    co_await serve_endless(self, exchange, *place);
+    co_await serve_endless(self, exchange, place);
   else
-    co_await serve_web_socket(self, exchange, *place);
+    co_await serve_web_socket(self, exchange, place);
 }
 
 awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
@@ -296,6 +280,10 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   }
   if (answer.relay_to) {
     co_await serve_relay(shared_from_this(), exchange, *answer.relay_to);
+    co_return;
+  }
+  if (!answer.live_streams.empty()) {
+    co_await serve_many(shared_from_this(), exchange, std::move(answer.live_streams));
     co_return;
   }
   if (const auto work = std::move(answer.on_disk)) answer = co_await look_at_disk(work, what, request.takes_gzip);

@@ -22,6 +22,7 @@
 #include "app/publisher/server/http/door.h"
 #include "app/publisher/server/http/files.h"
 #include "app/publisher/server/http/gate.h"
+#include "app/publisher/server/http/live_place.h"
 #include "app/publisher/server/http/places.h"
 #include "app/publisher/server/http/reader.h"
 #include "app/publisher/server/http/snapshots.h"
@@ -30,9 +31,10 @@
 
 namespace campipe {
 
-struct LivePlace;
-
 class HttpConnection;
+
+// What is served for long looks so often at what may have changed.
+inline constexpr auto look_every = std::chrono::milliseconds(500);
 
 // Threads beside the one that serves, by what takes its time there.
 struct HttpThreads {
@@ -133,11 +135,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool closed_ = false;
 };
 
-// Of a camera's stream.
-struct LivePlace {
-  std::string camera;
-  std::string stream;  // "dock" or "dock/small"
-};
 // WebSocket, until it is over. The connection has no other use afterwards.
 boost::asio::awaitable<void> serve_web_socket(std::shared_ptr<HttpConnection> connection,
                                               HttpConnection::Exchange& exchange, LivePlace place);
@@ -149,5 +146,8 @@ boost::asio::awaitable<void> serve_rtsp(std::shared_ptr<HttpConnection> connecti
 // An answer without end.
 boost::asio::awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection,
                                            HttpConnection::Exchange& exchange, LivePlace place);
+// Another one: of many streams.
+boost::asio::awaitable<void> serve_many(std::shared_ptr<HttpConnection> connection, HttpConnection::Exchange& exchange,
+                                        std::vector<std::string> streams);
 
 }  // namespace campipe

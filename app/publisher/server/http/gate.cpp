@@ -7,6 +7,7 @@
 #include "app/config/address.h"
 #include "app/config/public_address.h"
 #include "app/publisher/server/http/compression.h"
+#include "app/publisher/server/http/live_place.h"
 #include "app/publisher/server/session_cookie.h"
 #include "core/passwords.h"
 
@@ -126,7 +127,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   if (!passed.camera && passed.route == nullptr) {
     verdict.refusal = http_error(404, "there is nothing at this address");
   } else if (passed.camera && !passed.request.identity.may(Permission::view, passed.camera->camera)) {
-    verdict.refusal = http_error(404, "there is no such camera or output");  // as for one that does not exist
+    verdict.refusal = http_error(404, no_such_stream);  // as for one that does not exist
   }
   passed.request.body = std::move(facts.body);
   return verdict;
@@ -232,8 +233,12 @@ std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const
 
 bool HttpGate::still_may(const Passed& passed) const {
   const Identity& identity = passed.request.identity;
-  if (passed.camera) return access_.still_may(identity, Permission::view, passed.camera->camera);
+  if (passed.camera) return may_view(identity, passed.camera->camera);
   return (passed.route != nullptr && passed.route->anyone) || access_.still_valid(identity);
+}
+
+bool HttpGate::may_view(const Identity& identity, const std::string& camera) const {
+  return access_.still_may(identity, Permission::view, camera);
 }
 
 bool HttpGate::is_proxy(const std::string& address) const {

@@ -42,6 +42,8 @@ class HttpGate {
   [[nodiscard]] std::string key_of(const HttpFacts& facts) const;
   // For those who watch for hours: whether they still may.
   [[nodiscard]] bool still_may(const Passed& passed) const;
+  // The same, of one camera.
+  [[nodiscard]] bool may_view(const Identity& identity, const std::string& camera) const;
   // Sets the sender of a request that came from `address`. One of `trusted_proxies` names the sender, and may name the
   // path below which it shows the rig.
   void note_peer(HttpFacts& facts, const std::string& address, bool tls) const;

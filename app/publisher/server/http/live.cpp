@@ -1,13 +1,9 @@
 #include "app/publisher/server/http/connection.h"  // first of those with asio
 
 #include <boost/asio/detached.hpp>
-#include <boost/beast/http/chunk_encode.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
-#include <sstream>
-
+#include "app/publisher/server/http/endless.h"
 #include "app/publisher/server/http/event.h"
 #include "app/publisher/server/http/rules.h"
 #include "app/publisher/server/live/feed.h"
@@ -26,7 +22,6 @@ using asio::redirect_error;
 using asio::use_awaitable;
 using Exchange = HttpConnection::Exchange;
 
-constexpr auto look_every = std::chrono::milliseconds(500);
 constexpr auto first_picture_patience = std::chrono::seconds(10);
 constexpr auto silence_patience = std::chrono::seconds(60);  // a ping after half of it
 constexpr auto close_patience = std::chrono::seconds(2);
@@ -131,7 +126,7 @@ class LiveAnswer {
   LiveAnswer(std::shared_ptr<HttpConnection> connection, Exchange& exchange, const LivePlace& place, LiveForm form)
       : connection_(std::move(connection)),
         exchange_(exchange),
-        chunked_(exchange.message.version() >= 11),
+        answer_(*connection_, exchange),
         stream_(connection_->shared().rig.stream(place.stream)),
         event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         counters_(connection_->shared().viewers.add(place.stream, exchange.facts.address,
@@ -151,9 +146,11 @@ class LiveAnswer {
       co_await refuse();
       co_return;
     }
-    exchange_.keep_alive = false;
-    co_await begin();
+    HttpAnswer head;
+    head.type = piece_.header->mime;
+    co_await answer_.begin(head);
     const auto header = piece_.header;
+    if (header->bytes) co_await put(*header->bytes);
     if (header->bytes) times_.begin(*header->bytes);
     bool more = true;
     // Players of MP4 do not take another beginning in the middle.
@@ -163,7 +160,7 @@ class LiveAnswer {
       counters_->bytes += piece_.bytes->size();
       more = co_await next(Clock::time_point::max());
     }
-    if (chunked_) co_await connection_->send_bytes(asio::buffer("0\r\n\r\n", 5));
+    co_await answer_.end();
   }
 
  private:
@@ -185,32 +182,10 @@ class LiveAnswer {
       counters_->dropped = viewer_->dropped();
       if (next == LiveViewer::Next::piece) co_return true;
       const bool may = connection_->shared().gate.still_may(exchange_.passed);
-      if (next == LiveViewer::Next::over || Clock::now() >= deadline || !may || is_gone()) co_return false;
+      if (next == LiveViewer::Next::over || Clock::now() >= deadline || !may || answer_.is_gone()) co_return false;
       if (!stream_->failure(form_).empty()) co_return false;
       co_await event_->wait_until(std::min(deadline, Clock::now() + look_every));
     }
-  }
-
-  // A client that leaves while nothing is sent is noticed only here.
-  bool is_gone() {
-    char byte = 0;
-    const int socket = connection_->stream().tcp().socket().native_handle();
-    return connection_->closed() || ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-  }
-
-  awaitable<void> begin() {
-    keep_queue_short(connection_->stream());
-    HttpAnswer answer;
-    answer.type = piece_.header->mime;
-    http::response<http::empty_body> response(http::status::ok, exchange_.message.version());
-    set_headers(response, answer);
-    response.keep_alive(false);
-    if (chunked_) response.chunked(true);
-    std::ostringstream header;
-    header << response.base();
-    const std::string text = header.str();
-    co_await connection_->send_bytes(asio::buffer(text));
-    if (piece_.header->bytes) co_await put(*piece_.header->bytes);
   }
 
   awaitable<void> put_piece() {
@@ -223,19 +198,11 @@ class LiveAnswer {
     co_await put(own);
   }
 
-  awaitable<void> put(const std::vector<std::uint8_t>& bytes) {
-    connection_->stream().tcp().expires_after(connection_->shared().limits.send);
-    if (!chunked_) {
-      co_await connection_->send_bytes(asio::buffer(bytes));
-      co_return;
-    }
-    const auto chunk = http::make_chunk(asio::buffer(bytes));
-    co_await asio::async_write(connection_->stream(), chunk, use_awaitable);
-  }
+  awaitable<void> put(const std::vector<std::uint8_t>& bytes) { co_await answer_.put(asio::buffer(bytes)); }
 
   const std::shared_ptr<HttpConnection> connection_;
   Exchange& exchange_;
-  const bool chunked_;
+  EndlessAnswer answer_;
   const std::shared_ptr<LiveStream> stream_;
   const std::shared_ptr<HttpEvent> event_;
   const std::shared_ptr<HttpViewer> counters_;

@@ -67,6 +67,11 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
   return acceptor;
 }
 
+std::vector<HttpServer::Route> with_own(std::vector<HttpServer::Route> routes) {
+  routes.push_back({"/live", false, live_route});
+  return routes;
+}
+
 }  // namespace
 
 class HttpServer::Implementation {
@@ -74,7 +79,8 @@ class HttpServer::Implementation {
   Implementation(const ServerConfig& config, RigView& rig, Access& access, std::vector<Route> routes,
                  const HttpLimits& limits, const std::string& listen_at,
                  const std::function<void(std::uint16_t port)>& on_listening, ServerTls tls, HttpCluster cluster)
-      : shared_(std::make_shared<HttpShared>(config, rig, access, std::move(routes), limits, std::move(cluster))),
+      : shared_(
+            std::make_shared<HttpShared>(config, rig, access, with_own(std::move(routes)), limits, std::move(cluster))),
         acceptor_(open_acceptor(*shared_->io, listen_at.empty() ? config.http_address : listen_at)) {
     if (config.tls && !tls) throw Error("HTTP cannot be served: its certificate was not read");
     shared_->tls = std::move(tls);

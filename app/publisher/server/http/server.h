@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/config/server_config.h"
@@ -70,6 +71,8 @@ struct HttpAnswer {
   // owns all that it uses: where the disk does not answer, neither it nor its thread is waited for at the end.
   using DiskWork = std::function<HttpAnswer(DiskNote& note)>;
   DiskWork on_disk;
+  // Sent instead of all this for as long as the client stays: the live streams of these names, for `/live`.
+  std::vector<std::string> live_streams;
   // The node of the cluster whose answer this is to be: the request goes on to there. Empty: no node has what is asked
   // for now.
   std::optional<std::string> relay_to;
@@ -97,7 +100,7 @@ class HttpServer {
  public:
   // A handler for what is at a prefix or below it, such as "/login" or "/api/v1/"; of several that fit, the longest
   // counts. `anyone`: needs no login (the login page, /healthz); `identity` is then of a session, if there is one, else
-  // nobody. /cameras/NAME/… are the server's own.
+  // nobody. /cameras/NAME/… and /live are the server's own.
   struct Route {
     std::string prefix;
     bool anyone = false;

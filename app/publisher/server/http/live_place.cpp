@@ -1,0 +1,58 @@
+#include "app/publisher/server/http/live_place.h"
+
+#include <array>
+#include <utility>
+
+#include "app/publisher/server/api/request.h"
+#include "app/publisher/server/http/rules.h"
+
+namespace campipe {
+namespace {
+
+constexpr std::size_t most_streams = 256;
+
+bool is_known(const nlohmann::json& status, const LivePlace& place) {
+  if (!status.contains("cameras") || !status["cameras"].contains(place.camera)) return false;
+  if (place.stream == place.camera) return true;
+  const nlohmann::json& camera = status["cameras"][place.camera];
+  return camera.contains("outputs") && camera["outputs"].contains(place.stream.substr(place.camera.size() + 1));
+}
+
+// The plan has it, and it comes.
+bool is_awaited(const Nodes* nodes, const std::string& camera) {
+  if (nodes == nullptr) return false;
+  const auto places = nodes->places();
+  return places->cameras.contains(camera) && !places->local.contains(camera);
+}
+
+}  // namespace
+
+LivePlace live_place(const std::string& stream) { return {stream.substr(0, stream.find('/')), stream}; }
+
+std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, const LivePlace& place) {
+  if (rig.stream(place.stream) || is_known(*rig.status(), place)) return std::nullopt;
+  if (!rig.status_age()) return LiveRefusal{503, "there is no status of the rig yet"};
+  if (is_awaited(nodes, place.camera)) return LiveRefusal{503, "this camera has not begun on its node yet"};
+  return LiveRefusal{404, no_such_stream};
+}
+
+HttpAnswer live_route(const HttpRequest& request) try {
+  constexpr std::array<std::string_view, 1> parameters{"streams"};
+  if (request.method != "GET") return method_not_allowed();
+  check_parameters(request, parameters);
+  const std::string names = parameter(request, "streams", "");
+  if (names.empty()) throw ApiError(400, "'streams' must name streams, such as dock,gate/small");
+  HttpAnswer answer;
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t end = std::min(names.find(',', at), names.size());
+    answer.live_streams.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  if (answer.live_streams.size() > most_streams)
+    throw ApiError(400, "'streams' may name " + std::to_string(most_streams) + " streams at most");
+  return answer;
+} catch (const ApiError& error) {
+  return error_answer(error);
+}
+
+}  // namespace campipe

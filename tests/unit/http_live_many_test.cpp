@@ -1,0 +1,246 @@
+// Live video of several streams in one answer: what stands in it, who gets what, and what becomes of the slow.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+
+#include "app/config/password_hash.h"
+#include "app/publisher/server/session_cookie.h"
+#include "tests/unit/command_output.h"
+#include "tests/unit/http_live_test_support.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace campipe {
+namespace CAMPIPE_FILE {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using test::ask;
+using test::clip;
+using test::Reply;
+using testing::HasSubstr;
+
+constexpr int beat = 0;
+constexpr int text = 1;
+constexpr int video = 2;
+
+// Of GET /live.
+class LiveClient {
+ public:
+  struct Message {
+    int kind = -1;  // -1: the answer is at its end
+    std::size_t stream = 0;
+    std::string bytes;
+  };
+
+  LiveClient(std::uint16_t port, const std::string& streams, const std::string& headers = {}, int receive_buffer = 0)
+      : client_(port, receive_buffer) {
+    client_.send(test::request_text("GET /live?streams=" + streams, headers));
+    head_ = read_head(client_);
+  }
+
+  [[nodiscard]] const Reply& head() const { return head_; }
+  test::TcpClient& connection() { return client_; }
+
+  Message next() {
+    constexpr std::size_t head_size = 8;
+    if (!fill(head_size)) return {};
+    const std::size_t size = number(4, 4);
+    Message message{static_cast<int>(number(0, 2)), number(2, 2), {}};
+    if (!fill(head_size + size)) return {};
+    message.bytes = body_.substr(head_size, size);
+    body_.erase(0, head_size + size);
+    return message;
+  }
+  // The next one of that kind; those of other streams, and of other kinds, are left out.
+  std::string next_of(std::size_t stream, int kind) {
+    for (;;) {
+      const Message message = next();
+      if (message.kind == -1 || (message.kind == kind && message.stream == stream)) return message.bytes;
+    }
+  }
+  json next_text(std::size_t stream, const std::string& type) {
+    for (;;) {
+      const std::string said = next_of(stream, text);
+      if (said.empty()) return nullptr;
+      json parsed = json::parse(said);
+      if (parsed["type"] == type) return parsed;
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t number(std::size_t at, std::size_t bytes) const {
+    std::size_t value = 0;
+    for (std::size_t i = at; i < at + bytes; ++i) value = value * 256 + static_cast<unsigned char>(body_[i]);
+    return value;
+  }
+  bool fill(std::size_t size) {
+    while (body_.size() < size) {
+      if (!client_.read_up_to_end_of("\r\n")) return false;
+      const std::string line = client_.take(client_.text().find("\r\n") + 2);
+      const std::size_t chunk = std::stoul(line, nullptr, 16);
+      if (chunk == 0 || !client_.read_up_to(chunk + 2)) return false;
+      body_ += client_.take(chunk);
+      client_.take(2);
+    }
+    return true;
+  }
+
+  test::TcpClient client_;
+  Reply head_;
+  std::string body_;
+};
+
+class HttpLiveManyTest : public test::HttpLiveTest {
+ protected:
+  HttpLiveManyTest() {
+    show({"dock", "gate"});
+    rig_.add_stream("gate", gate_);
+  }
+  void show(const std::vector<std::string>& cameras) {
+    json status{{"cameras", json::object()}};
+    for (const std::string& camera : cameras) status["cameras"][camera] = camera_state("running");
+    rig_.set_status(std::move(status));
+  }
+  void send_gate(int pictures) {
+    for (int i = 0; i < pictures; ++i)
+      gate_->offer(clip().packets.at(static_cast<std::size_t>(i)).view(), clip().parameters);
+  }
+
+  std::shared_ptr<LiveStream> gate_ = std::make_shared<LiveStream>();
+};
+
+TEST_F(HttpLiveManyTest, HasTheMessagesOfEachStream) {
+  send(25);
+  send_gate(3);
+  LiveClient page(port(), "dock,gate");
+  ASSERT_EQ(page.head().status, 200);
+  EXPECT_EQ(page.head().headers.at("transfer-encoding"), "chunked");
+  EXPECT_EQ(page.head().headers.at("x-accel-buffering"), "no");
+  EXPECT_EQ(page.head().headers.count("content-encoding"), 0);
+  std::map<std::size_t, std::string> files;
+  std::map<std::size_t, std::vector<std::string>> said;
+  std::map<std::size_t, int> pieces;
+  send(15);
+  while (pieces[0] < 21 || pieces[1] < 4) {  // a header, and frames
+    const LiveClient::Message message = page.next();
+    ASSERT_THAT(message.kind, testing::AnyOf(text, video));
+    ASSERT_LT(message.stream, 2);
+    if (message.kind == text) {
+      said[message.stream].push_back(json::parse(message.bytes)["type"]);
+    } else {
+      ++pieces[message.stream];
+      files[message.stream] += message.bytes;
+    }
+  }
+  for (const std::size_t stream : {0, 1}) {
+    EXPECT_THAT(said[stream], testing::ElementsAre("state", "init"));
+    const test::TemporaryFolder folder;
+    const std::string file = folder.path() / "live.mp4";
+    std::ofstream(file, std::ios::binary) << files[stream];
+    EXPECT_EQ(test::output_of("ffprobe -v error -count_frames -of csv=p=0 -show_entries stream=nb_read_frames " + file +
+                              " 2>&1"),
+              stream == 0 ? "20\n" : "3\n");
+  }
+  const json viewers = server_.viewers();
+  ASSERT_EQ(viewers.size(), 2);
+  EXPECT_EQ(viewers[1]["camera"], "gate");
+  EXPECT_EQ(viewers[1]["form"], "fmp4");
+  EXPECT_EQ(viewers[1]["sent"], 3);
+}
+
+TEST_F(HttpLiveManyTest, SaysThatItLivesWhenNothingElseIsToBeSaid) {
+  LiveClient page(port(), "gate");
+  EXPECT_EQ(page.next().kind, text);
+  const LiveClient::Message message = page.next();
+  EXPECT_EQ(message.kind, beat);
+  EXPECT_EQ(message.bytes, "");
+}
+
+TEST_F(HttpLiveManyTest, OneThatIsNotThereIsRefusedForItselfUntilItComes) {
+  send(5);
+  LiveClient page(port(), "yard,dock/none,dock");
+  const json refusal{{"type", "unplayable"}, {"reason", "there is no such camera or output"}};
+  EXPECT_EQ(page.next_text(0, "unplayable"), refusal);
+  EXPECT_EQ(page.next_text(1, "unplayable"), refusal);
+  EXPECT_FALSE(page.next_text(2, "init").is_null());
+  show({"dock", "yard"});
+  EXPECT_EQ(page.next_text(0, "state")["state"], "running");
+  show({"yard"});
+  rig_.remove_stream("dock");
+  EXPECT_EQ(page.next_text(2, "unplayable"), refusal);
+}
+
+TEST_F(HttpLiveManyTest, BadRequestsAreRefused) {
+  for (const std::string wrong : {"/live", "/live?streams=", "/live?streams=dock&stream=gate"})
+    EXPECT_EQ(ask(port(), "GET " + wrong).status, 400) << wrong;
+  std::string many = "dock";
+  for (int i = 1; i < 256; ++i) many += ",dock";
+  EXPECT_EQ(ask(port(), "HEAD /live?streams=" + many).status, 200);
+  const Reply refusal = ask(port(), "GET /live?streams=dock," + many);
+  EXPECT_EQ(refusal.status, 400);
+  EXPECT_THAT(refusal.body, HasSubstr("256 streams at most"));
+  EXPECT_EQ(ask(port(), "POST /live?streams=dock").status, 405);
+}
+
+TEST_F(HttpLiveManyTest, TheSlowLoseFramesAndAreToldSo) {
+  LiveClient slow(port(), "dock,gate", "", 4096);
+  wait_for_viewers(1);
+  const Deadline deadline = Clock::now() + test::patience;
+  while (stream_->counts().dropped == 0 && Clock::now() < deadline) send(1, 100'000);
+  EXPECT_GT(stream_->counts().dropped, 0);
+  EXPECT_GT(slow.next_text(0, "dropped")["pieces"], 0);
+}
+
+TEST_F(HttpLiveManyTest, EndsForOneWhoLeaves) {
+  {
+    LiveClient page(port(), "dock,gate");
+    wait_for_viewers(1);
+  }
+  wait_for_viewers(0);
+}
+
+// Of users: ben may see dock alone.
+class HttpLiveManyUsersTest : public HttpLiveManyTest {
+ protected:
+  HttpLiveManyUsersTest() {
+    users_.users = {{"anna", hash_password("a"), "", Permission::view, {}},
+                    {"ben", hash_password("b"), "", Permission::view, {"dock"}}};
+    access_.update(users_);
+    send(5);
+    send_gate(5);
+  }
+  ServerConfig users_ = config();
+  const std::string ben_ = "Authorization: Basic YmVuOmI=\r\n";
+};
+
+TEST_F(HttpLiveManyUsersTest, EachSeesItsCamerasOnly) {
+  EXPECT_EQ(ask(port(), "GET /live?streams=dock").status, 401);
+  LiveClient page(port(), "gate,yard,dock", ben_);
+  const json hidden = page.next_text(0, "unplayable");
+  EXPECT_EQ(hidden["reason"], "there is no such camera or output");
+  EXPECT_EQ(page.next_text(1, "unplayable"), hidden) << "what may not be seen does not exist";
+  EXPECT_FALSE(page.next_text(2, "init").is_null());
+  users_.users[1].cameras = {"gate"};
+  access_.update(users_);
+  EXPECT_EQ(page.next_text(2, "unplayable"), hidden);
+  EXPECT_FALSE(page.next_text(0, "init").is_null());
+  wait_for_viewers(0);
+}
+
+TEST_F(HttpLiveManyUsersTest, EndsWithTheLogoutAlsoForOneWhoReadsNothing) {
+  const Access::Session session = access_.open_session(*access_.identity_of("anna"));
+  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  LiveClient page(port(), "dock,gate", cookie);
+  LiveClient slow(port(), "dock,gate", cookie, 4096);
+  LiveClient bens(port(), "dock", ben_);
+  wait_for_viewers(3);
+  send(400, 20'000);  // more than the kernel keeps for one who does not read
+  access_.close_session(session.token);
+  EXPECT_TRUE(page.next_text(0, "none").is_null());
+  wait_for_viewers(1);
+}
+
+}  // namespace CAMPIPE_FILE
+}  // namespace campipe
