@@ -15,7 +15,9 @@ const {summaryOf, urgencyOf} = await import('/static/conditions.js');
 const {troublesOf, withoutAddresses} = await import('/static/troubles.js');
 globalThis.window ??= {MediaSource: class extends EventTarget {}};
 globalThis.URL.createObjectURL = () => '';
+globalThis.WebSocket ??= class {};
 const {MediaSink} = await import('/static/media_sink.js');
+const {MessageReader} = await import('/static/http_socket.js');
 
 const timescale = 90000;
 
@@ -126,6 +128,31 @@ describe('timeline', () => {
     assert.equal(begun().place(new Uint8Array(100)), undefined);
     assert.equal(begun().place(header()), undefined);
   });
+});
+
+test('messages of an answer over HTTP, however it is cut', () => {
+  const sent = [
+    [1, 0, '{"type":"state"}'],
+    [0, 0, ''],
+    [2, 259, 'x'.repeat(70000)],
+    [2, 1, 'y'],
+  ];
+  const bytes = Buffer.concat(
+    sent.map(([kind, stream, text]) => {
+      const head = Buffer.alloc(8);
+      head.writeUInt16BE(kind, 0);
+      head.writeUInt16BE(stream, 2);
+      head.writeUInt32BE(text.length, 4);
+      return Buffer.concat([head, Buffer.from(text)]);
+    }),
+  );
+  for (const size of [1, 7, 8, 9, 1000, bytes.length]) {
+    const reader = new MessageReader();
+    const got = [];
+    for (let at = 0; at < bytes.length; at += size)
+      got.push(...reader.take(new Uint8Array(bytes.subarray(at, at + size))));
+    assert.deepEqual(got.map(({kind, stream, bytes: text}) => [kind, stream, Buffer.from(text).toString()]), sent);
+  }
 });
 
 describe('live edge', () => {

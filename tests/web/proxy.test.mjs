@@ -17,6 +17,8 @@ function documented(begin) {
 
 const isThere = (program) => spawnSync(program, ['-v'], {env: {...process.env, PATH: `${process.env.PATH}:/usr/sbin`}}).error === undefined;
 
+const cameras = ['dock', ...Array.from({length: 7}, (_, i) => `yard${i + 1}`)]; // more than a browser has connections
+
 const proxies = {
   nginx: {
     // `plain`: as nginx is without these lines, which passes on no WebSocket.
@@ -54,7 +56,9 @@ describe('proxy', {timeout: 280000}, () => {
   before(async () => {
     rig = await Rig.start({
       more: 'trusted_proxies: [127.0.0.1]\nworkers: {count: 1}',
-      cameras: '  dock: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "dock.mp4"}}\n',
+      cameras:
+        '  dock: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "dock.mp4"}}\n' +
+        cameras.slice(1).map((name) => `  ${name}: {source: "test://pattern?width=160&height=120&rate=5"}\n`).join(''),
     });
     browser = await openBrowser();
   });
@@ -73,7 +77,10 @@ describe('proxy', {timeout: 280000}, () => {
     });
     const page = await openPage(browser);
     const failed = [];
-    page.on('response', (response) => response.status() >= 400 && failed.push(`${response.status()} ${response.url()}`));
+    const isExpected = (response) => plain && response.status() === 426; // by which the page knows that it is the proxy
+    page.on('response', (response) => {
+      if (response.status() >= 400 && !isExpected(response)) failed.push(`${response.status()} ${response.url()}`);
+    });
     try {
       const base = `http://127.0.0.1:${port}`;
       await eventually(`${name} answers`, async () => {
@@ -117,13 +124,40 @@ describe('proxy', {timeout: 280000}, () => {
     );
   }
 
-  test('a proxy that passes on no WebSocket is named', {skip: !isThere('nginx') && 'there is no nginx'}, () =>
+  test('a wall over HTTP where a proxy passes on no WebSocket', {skip: !isThere('nginx') && 'there is no nginx'}, () =>
     behind('nginx', true, async (page, base) => {
+      const asked = [];
+      page.on('request', (request) => asked.push(request));
+      const asks = (path) => asked.map((request) => new URL(request.url())).filter(({pathname}) => pathname === path);
+      const watched = () => asks('/live').at(-1).searchParams.get('streams').split(',').sort();
       await page.goto(base);
-      await page.waitForSelector('text=No live video');
-      await page.waitForSelector('text=a proxy in between has to pass on Upgrade');
+      for (const name of cameras) await expectMoving(page, name);
+      const times = () => page.$$eval('.tile video', (videos) => videos.map(({currentTime}) => currentTime));
+      assert.equal((await times()).length, cameras.length);
+      const before = await times();
+      await eventually('each plays on', async () => (await times()).every((time, i) => time > before[i] + 1));
+      assert.equal(await page.textContent('#summary'), `${cameras.length} live`);
+      assert.deepEqual(watched(), cameras, 'one answer for all');
+
+      // Another set of cameras: one alone, and all again.
+      await page.click(tile('dock'));
+      await page.waitForSelector(`${tile('dock')}.enlarged`);
+      await eventually('one is asked for', () => watched().join() === 'dock');
+      await expectMoving(page, 'dock');
+      await page.click('text=Details');
+      await page.waitForSelector('text=over HTTP, as no WebSocket comes through');
+      await expectMoving(page, 'dock');
+      await page.click('.brand');
+      for (const name of cameras) await expectMoving(page, name);
+
+      const tries = () => cameras.reduce((sum, name) => sum + asks(`/cameras/${name}/live`).length, 0);
+      const triesBefore = tries();
+      await page.reload();
+      for (const name of ['dock', cameras.at(-1)]) await expectMoving(page, name);
+      assert.ok(tries() > triesBefore, 'a page that is loaded again tries WebSocket again');
       await page.click('nav >> text=System');
       await page.waitForSelector('text=Processes');
+      await eventually('nothing is watched any more', async () => (await rig.status()).cameras.dock.viewers === 0);
     }),
   );
 });

@@ -3,6 +3,7 @@ import {dropCausesOf, dropsOf, rigNow} from './api.js';
 import {conditionOf, sinceWhen} from './conditions.js';
 import {el} from './dom.js';
 import {bitrate, bytes, count, fps, milliseconds, since} from './format.js';
+import {goesByHttp} from './live_socket.js';
 import {rootHref} from './root.js';
 import {measured, troublesOf} from './troubles.js';
 
@@ -58,6 +59,7 @@ export function factsOf(camera, rate, stats) {
     ['Why', camera.state !== 'running' && camera.reason],
     ['Source', camera.source],
     ['Stream', stream],
+    ['Sent to here', goesByHttp() && 'over HTTP, as no WebSocket comes through'],
     ['Rate', rate && `${fps(rate.fps)}, ${bitrate(rate.bitrate)}`],
     ['Latency', latencyText(camera, stats.behindMs)],
     ['Dropped', dropsText(camera)],

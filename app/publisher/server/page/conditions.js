@@ -70,7 +70,7 @@ export function describe(condition) {
         return {
           look: 'bad',
           title: 'No live video',
-          text: 'its WebSocket does not come through: a proxy in between has to pass on Upgrade and Host',
+          text: 'neither a WebSocket nor HTTP brings it here: a proxy in between has to pass on Upgrade and Host',
         };
       return {
         look: 'bad',

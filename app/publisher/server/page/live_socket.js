@@ -1,34 +1,67 @@
-// One camera's live stream by WebSocket, again and again until it is closed: after 0.5 s, 1 s, 2 s … 10 s, and at
-// once when the browser is back online.
+// One camera's live stream by WebSocket, or over plain HTTP where none comes through; again and again until it is
+// closed: after 0.5 s, 1 s, 2 s … 10 s, and at once when the browser is back online.
+import {HttpSocket} from './http_socket.js';
 import {addressOf} from './root.js';
 
 const firstWait = 500;
 const longestWait = 10000;
 
+// What lets WebSockets through is the way to the rig, and no camera's own: a page finds it out for all of them, once.
+const allowed = 2;
+let refusals = 0; // of WebSockets where the server would have taken one
+let asking = false;
+
+export const goesByHttp = () => refusals >= allowed;
+
+// The same address without WebSocket: 426 is the server's own answer, and says that nothing else was wrong.
+async function askWhy(path) {
+  if (asking) return;
+  asking = true;
+  let status = 0;
+  try {
+    const answer = await fetch(path, {cache: 'no-store', signal: AbortSignal.timeout(5000)});
+    await answer.arrayBuffer();
+    ({status} = answer);
+  } catch {
+    // nothing comes through
+  }
+  asking = false;
+  if (goesByHttp()) return;
+  refusals = status === 426 ? refusals + 1 : 0;
+  if (goesByHttp()) window.dispatchEvent(new Event('livebyhttp'));
+}
+
 export class LiveSocket {
-  #url;
+  #path;
+  #url; // of the WebSocket
+  #stream;
   #handlers;
   #socket = null;
   #wait = firstWait;
   #timer = 0;
   #closed = true;
-  #refused = 0;
-  #online = () => {
+  #refused = 0; // answers over HTTP in which nothing came
+  #again = () => {
     if (!this.#socket && !this.#closed) this.#connect();
   };
 
-  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt: by Date.now(), refused: how often it has not opened})
-  constructor(path, handlers) {
-    const url = new URL(addressOf(path), location.href);
+  // `output`: '' for the camera's own stream.
+  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt, isBlocked}). retryAt: by Date.now(); isBlocked:
+  // neither way comes through.
+  constructor(camera, output, handlers) {
+    const query = output ? `?output=${encodeURIComponent(output)}` : '';
+    this.#path = addressOf(`/cameras/${encodeURIComponent(camera)}/live${query}`);
+    const url = new URL(this.#path, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     this.#url = url;
+    this.#stream = output ? `${camera}/${output}` : camera;
     this.#handlers = handlers;
   }
 
   open() {
     if (!this.#closed) return;
     this.#closed = false;
-    window.addEventListener('online', this.#online);
+    for (const event of ['online', 'livebyhttp']) window.addEventListener(event, this.#again);
     this.#connect();
   }
 
@@ -36,16 +69,22 @@ export class LiveSocket {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
-  // Anew, at once: for a stream that has gone silent.
+  // Anew, at once.
   restart() {
     if (this.#closed) return;
     this.#drop();
     this.#connect();
   }
 
+  // Of a stream that has gone silent the connection may be dead. That of all streams is watched by itself, and would
+  // cost the others theirs.
+  revive() {
+    if (!(this.#socket instanceof HttpSocket)) this.restart();
+  }
+
   close() {
     this.#closed = true;
-    window.removeEventListener('online', this.#online);
+    for (const event of ['online', 'livebyhttp']) window.removeEventListener(event, this.#again);
     clearTimeout(this.#timer);
     this.#drop();
   }
@@ -58,13 +97,16 @@ export class LiveSocket {
 
   #connect() {
     clearTimeout(this.#timer);
-    const socket = new WebSocket(this.#url);
+    const isByHttp = goesByHttp();
+    const socket = isByHttp ? new HttpSocket(this.#stream) : new WebSocket(this.#url);
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
-    ++this.#refused; // until it opens
+    let isOpen = false;
     socket.onopen = () => {
       if (this.#socket !== socket) return;
+      isOpen = true;
       this.#refused = 0;
+      if (!isByHttp) refusals = 0;
       this.#handlers.up();
     };
     socket.onmessage = ({data}) => {
@@ -76,16 +118,19 @@ export class LiveSocket {
         this.#handlers.bytes(new Uint8Array(data));
       }
     };
-    socket.onclose = () => {
-      if (this.#socket === socket) this.#lost();
+    socket.onclose = ({wait}) => {
+      if (this.#socket !== socket) return;
+      if (isByHttp && !isOpen) ++this.#refused;
+      if (!isByHttp && !isOpen) askWhy(this.#path);
+      this.#lost(wait);
     };
   }
 
-  #lost() {
+  #lost(given) {
     this.#socket = null;
-    const wait = this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
+    const wait = given ?? this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
     this.#wait = Math.min(longestWait, this.#wait * 2);
-    this.#handlers.down({retryAt: Date.now() + wait, refused: this.#refused});
+    this.#handlers.down({retryAt: Date.now() + wait, isBlocked: this.#refused >= allowed});
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 }

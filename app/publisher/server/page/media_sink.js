@@ -10,7 +10,7 @@ const codecOf = (mime) => /codecs="([^."]*)/.exec(mime)?.[1];
 
 export const canPlay = (mime) => Boolean(Source?.isTypeSupported(mime));
 
-function joined(parts) {
+export function joined(parts) {
   if (parts.length === 1) return parts[0];
   const all = new Uint8Array(parts.reduce((size, part) => size + part.byteLength, 0));
   let at = 0;

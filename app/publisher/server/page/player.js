@@ -136,13 +136,11 @@ export class Player {
     this.#openedAt = this.#lastArrived = performance.now();
     this.#unplayable = '';
     this.#timeline.restart();
-    const output = this.#output || this.#instead;
-    const query = output ? `?output=${encodeURIComponent(output)}` : '';
-    this.#socket = new LiveSocket(`/cameras/${encodeURIComponent(this.#camera)}/live${query}`, {
+    this.#socket = new LiveSocket(this.#camera, this.#output || this.#instead, {
       up: () => this.#connected(),
-      down: ({retryAt, refused}) => {
-        const isBlocked = refused >= 2 && rigAnswers();
-        this.#lost = {since_utc: this.#lost?.since_utc ?? new Date().toISOString(), retryAt, isBlocked};
+      down: ({retryAt, isBlocked}) => {
+        const since_utc = this.#lost?.since_utc ?? new Date().toISOString();
+        this.#lost = {since_utc, retryAt, isBlocked: isBlocked && rigAnswers()};
         this.onchange();
       },
       text: (message) => this.#text(message),
@@ -283,7 +281,7 @@ export class Player {
 
   #reconnect(now) {
     this.#lastArrived = now;
-    this.#socket.restart();
+    this.#socket.revive();
   }
 
   #unfreeze(now) {
