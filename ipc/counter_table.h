@@ -86,7 +86,7 @@ inline constexpr std::array counter_table{
     CounterInfo{Counter::bytes, Scope::output, ShownFor::output, "/bytes", "bytes", "campipe_encoded_bytes_total", "",
                 "", "Bytes of encoded frames."},
     CounterInfo{Counter::motions, Scope::output, ShownFor::output, "/motion/events", "motions",
-                "campipe_motion_events_total", "", "", "Times that motion has begun, of recordings by motion."},
+                "campipe_motion_events_total", "", "", "Times that motion has begun."},
     CounterInfo{Counter::reconnects, Scope::source, ShownFor::camera, "/reconnects", "times",
                 "campipe_source_reconnects_total", "", "", "Times that the source was opened again."},
     CounterInfo{Counter::worker_restarts, Scope::node, ShownFor::camera, "/worker_restarts", "times",

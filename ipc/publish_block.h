@@ -8,6 +8,7 @@
 #include "ipc/audience.h"
 #include "ipc/counters.h"
 #include "ipc/ids.h"
+#include "ipc/motion_block.h"
 #include "ipc/record_state.h"
 #include "ipc/thread_block.h"
 
@@ -21,6 +22,7 @@ struct alignas(64) PublishBlock {
   Counters counters;
   Audience audience;
   std::atomic<std::uint32_t> pushing;  // of a node of a cluster: connections to push targets, see PushPermit
+  OpenMotion motion;
   RecordState record;
 };
 

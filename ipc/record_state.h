@@ -41,7 +41,6 @@ struct RecordState {
     std::int64_t end;            // of the newest frame in the file, on the stream's time line
     std::int64_t end_utc;        // likewise, by the clock
     std::int64_t last_motion;    // pts of the newest frame that moved; -1: no motion is recorded
-    float score;                 // the highest of the motion
     std::uint32_t open;          // 1: the file is to be gone on in, or to be ended
     std::uint32_t ended;         // a FileEnd: why it is over; 0: it is not
     File file;

@@ -50,7 +50,6 @@ void store(RecordState& state, const RecordState::File& file, const RecordState:
                           progress.end,
                           progress.end_utc,
                           progress.last_motion,
-                          progress.score,
                           progress.open ? 1U : 0U,
                           static_cast<std::uint32_t>(progress.ended),
                           file,
@@ -133,7 +132,6 @@ std::optional<RecordProgress> load_record_progress(const RecordState& state) {
   progress.end = copy.end;
   progress.end_utc = copy.end_utc;
   progress.last_motion = copy.last_motion;
-  progress.score = copy.score;
   progress.open = copy.open != 0;
   progress.ended = end_of(copy.ended);
   return progress;

@@ -28,7 +28,6 @@ struct RecordProgress {
   std::int64_t end = 0;
   std::int64_t end_utc = 0;
   std::int64_t last_motion = -1;
-  float score = 0;
   bool open = false;
   FileEnd ended = FileEnd::none;
 };

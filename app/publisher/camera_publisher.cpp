@@ -18,7 +18,7 @@ namespace {
 constexpr auto last_packets = std::chrono::milliseconds(200);
 
 Recording::Events recording_events(const CameraPublisher::Events& events) {
-  return {events.on_file, events.on_record_failed, events.on_record_paused, events.on_record_resumed, events.on_motion};
+  return {events.on_file, events.on_record_failed, events.on_record_paused, events.on_record_resumed};
 }
 
 PushPermit permit_of(OutputId output, const ResolvedOutput& config, const RigPage& page) {
@@ -37,6 +37,7 @@ CameraPublisher::CameraPublisher(OutputId output, ResolvedOutput config, const R
       events_(events),
       audio_(events.on_audio_ring_done),
       recording_(config_, block_.record, audio_, recording_events(events), records, std::move(house), start),
+      motion_(config_, block_.motion, events_.on_motion),
       live_(std::move(live)) {
   audio_.on_broken([this] {
     spdlog::error("{}: an audio ring is damaged; it is abandoned", config_.name);
@@ -57,6 +58,7 @@ void CameraPublisher::run() {
     live_.offer_audio(packet, stream);
   });
   while (const auto ring = next_ring()) drain(*ring);
+  motion_.finish(recording_.newest_file());
   recording_.end(scope);
   pushes_.reset();
   events_.on_done();
@@ -116,6 +118,7 @@ void CameraPublisher::take(PacketRingReader& reader, const PacketView& packet, s
     audio_.give_back();
   }
   recording_.take(reader, packet, number, ring.stream);
+  motion_.take(packet, recording_.newest_file());
 }
 
 }  // namespace campipe

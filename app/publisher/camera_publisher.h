@@ -18,6 +18,7 @@
 #include "app/publisher/camera_live.h"
 #include "app/publisher/camera_pushes.h"
 #include "app/publisher/camera_recording.h"
+#include "app/publisher/motion_events.h"
 #include "app/rings/ring_queue.h"
 #include "core/packet.h"
 #include "ipc/ids.h"
@@ -45,7 +46,7 @@ class CameraPublisher {
     std::function<void(const std::string& reason)> on_record_failed;  // there will be no more recording
     std::function<void(const std::string& reason)> on_record_paused;
     std::function<void(std::uint64_t unrecorded)> on_record_resumed;
-    std::function<void(const Recording::Motion& motion)> on_motion;
+    MotionEvents::Handler on_motion;           // empty: nobody asks
     CameraPushes::StateHandler on_push_state;  // on other threads
     std::function<void()> on_done;
   };
@@ -86,6 +87,7 @@ class CameraPublisher {
   AudioFeed audio_;
   std::vector<std::uint8_t> bytes_;  // of the packet that was read last
   CameraRecording recording_;
+  MotionEvents motion_;
   std::optional<CameraPushes> pushes_;
   CameraLive live_;
   RingQueue<Ring> rings_;

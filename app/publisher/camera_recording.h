@@ -37,6 +37,8 @@ class CameraRecording {
   void follow(PacketRingReader* reader, ThreadScope& scope);
   // Packets go into it.
   [[nodiscard]] bool takes() const;
+  // See Recording::newest_file().
+  [[nodiscard]] std::string newest_file() const { return recording_ ? recording_->newest_file() : ""; }
   // Takes the packet, and releases those that are in the file; releases it at once where none takes it.
   void take(PacketRingReader& reader, const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   // Everything taken so far goes into the file; then its packets are released.

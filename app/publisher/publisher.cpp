@@ -153,10 +153,12 @@ class Publisher {
       child_.send(messages::PushChanged{output, url, name_of(state), reason});
     };
     if (asked.events && !events_file_) events_file_.emplace(*asked.events, config.node);
-    events.on_motion = [this, config, output](const Recording::Motion& motion) {
-      if (motion.begins) child_.page().publish(output).counters.add(Counter::motions);
-      report_motion(config, motion);
-    };
+    if (asked.motion) {
+      events.on_motion = [this, config, output](const MotionEvent& motion) {
+        if (motion.begins) child_.page().publish(output).counters.add(Counter::motions);
+        report_motion(config, motion);
+      };
+    }
     events.on_done = [this, output] {
       child_.send(messages::OutputDone{{output}});
       ++done_;
@@ -169,7 +171,7 @@ class Publisher {
     if (!asked.fence.empty()) outputs_[output]->set_fence(asked.fence);
   }
 
-  void report_motion(const ResolvedOutput& config, const Recording::Motion& motion) {
+  void report_motion(const ResolvedOutput& config, const MotionEvent& motion) {
     spdlog::info("{}: motion {}", config.name, motion.begins ? "begins" : "is over");
     if (!events_file_) return;
     events_file_->append({{"time", utc_text(motion.utc)},

@@ -199,6 +199,15 @@ bool has_motion(const StreamConfig& config) {
   return std::ranges::any_of(config.filters, [](const FilterConfig& filter) { return filter.name == "motion"; });
 }
 
+bool reports_motion(const Camera& camera, const Output& output) {
+  const auto& record = output.config.record;
+  if (record && record->when == RecordWhen::motion) return true;
+  if (output.is_own()) return has_motion(output.config);
+  const auto& outputs = camera.config->outputs;
+  const auto as_given = std::ranges::find(outputs, output.config.output, &OutputConfig::name);
+  return as_given != outputs.end() && has_motion(*as_given);
+}
+
 HistogramCounts latency_of(const Camera& camera, const Output& output, const RigPage& page) {
   HistogramCounts latency =
       output.is_copy() ? page.copy(output.id).latency.counts() : encode_block(camera, output, page).latency.counts();

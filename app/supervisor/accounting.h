@@ -71,6 +71,9 @@ float motion_score_of(const Camera& camera, const Output& output, const RigPage&
 // Of an output without a filter for it, nothing.
 MotionTotals motion_of(const Camera& camera, const Output& output, const RigPage& page);
 bool has_motion(const StreamConfig& config);
+// It looks for motion by a filter of its own, or is recorded by it: it has events. What a filter of the camera finds is
+// reported by the camera's own stream, and not by each output that takes its frames.
+bool reports_motion(const Camera& camera, const Output& output);
 // Of an output in its present group.
 SetTotals sets_of(const Camera& camera, const Output& output, const RigPage& page);
 

@@ -318,9 +318,10 @@ void CameraSetup::send_to_publisher(Camera& camera, Output& output) {
   output.push.clear();
   output.publisher.rings_sent = {};
   const auto fence = rig_.fences.find(camera.name());
-  processes_.send(processes_.publisher(),
-                  messages::PublishOutput{output.id, of_this_node(output.config), output.recording.on, rig_.events,
-                                          fence == rig_.fences.end() ? "" : fence->second});
+  processes_.send(
+      processes_.publisher(),
+      messages::PublishOutput{output.id, of_this_node(output.config), output.recording.on, rig_.events,
+                              fence == rig_.fences.end() ? "" : fence->second, reports_motion(camera, output)});
   rings_.pass_on_all(camera, output);
   if (output.packets_over) processes_.send_to_publisher(camera, output, messages::OutputOver());
 }

@@ -31,13 +31,11 @@ nlohmann::json source_report(const SourceHealth& health) {
           {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
 }
 
-bool records_motion(const Output& output) {
-  return output.config.record && output.config.record->when == RecordWhen::motion;
-}
-
-void put_counters(nlohmann::json& report, ShownFor shown_for, const Output& output, const CounterTotals& totals) {
+void put_counters(nlohmann::json& report, ShownFor shown_for, const Camera& camera, const Output& output,
+                  const CounterTotals& totals) {
   for (const CounterInfo& info : counter_table) {
-    const bool applies = info.counter != Counter::motions || (report.contains("motion") && records_motion(output));
+    const bool applies =
+        info.counter != Counter::motions || (report.contains("motion") && reports_motion(camera, output));
     if (info.shown_for == shown_for && applies) report[nlohmann::json::json_pointer(info.path)] = totals[info.counter];
   }
 }
@@ -77,7 +75,7 @@ nlohmann::json output_report(const Camera& camera, const Output& output, const R
                           {"overhead", quantiles_ms(latencies.overhead)}}}};
   if (latencies.transit.total() > 0) report["stages_ms"]["transit"] = quantiles_ms(latencies.transit);
   if (auto motion = motion_report(camera, output, page); !motion.is_null()) report["motion"] = std::move(motion);
-  put_counters(report, ShownFor::output, output, counters_of(camera, output, page));
+  put_counters(report, ShownFor::output, camera, output, counters_of(camera, output, page));
   if (!output.recording.file.empty()) report["recording"] = output.recording.file;
   if (!output.recording.paused.empty()) report["recording_paused"] = output.recording.paused;
   if (!output.reason.empty()) report["reason"] = output.reason;
@@ -101,7 +99,7 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
   report["source"] = source_report(page.source(camera.id).health);
-  put_counters(report, ShownFor::camera, own, counters_of(camera, own, page));
+  put_counters(report, ShownFor::camera, camera, own, counters_of(camera, own, page));
   for (const Output& output : camera.outputs) {
     if (output.is_own()) continue;
     report["outputs"][output.config.output] =

@@ -155,6 +155,37 @@ TEST_F(MotionRig, WhereNobodyLooksForItNothingIsSaidOfIt) {
   EXPECT_FALSE(run.camera("dock").contains("motion"));
 }
 
+// Whatever is recorded of it. A camera's filter is one place to look for motion, however many outputs take its frames.
+TEST_F(MotionRig, EventsComeWhereverAFilterLooksForMotion) {
+  const std::string camera = ":\n    source: \"" + clip().string() + "\"\n    pace: fast\n    filters: [motion]\n";
+  const std::string small =
+      "    outputs: {small: {filters: [{resize: {width: 160, height: 120}}], encode: {gop: 1s}}}\n";
+  RigRun run("cameras:\n  always" + camera + "    encode: {gop: 1s}\n    record: {path: always.mp4, after: 2s}\n" +
+             small + "  unrecorded" + camera + "    encode: {gop: 1s}\n  copied" + camera +
+             "    encode: {codec: copy}\n    record: {path: copied.mp4, after: 2s}\n  passed" + camera +
+             "    encode: {codec: copy}\n");
+  ASSERT_EQ(run.wait(), 0) << run.log();
+  std::map<std::string, std::vector<json>> events;
+  std::istringstream text(read_text(run.file("events.jsonl")));
+  for (std::string line; std::getline(text, line);) {
+    const json event = json::parse(line);
+    EXPECT_EQ(event.at("output"), "main");
+    events[event.at("camera")].push_back(event);
+  }
+  ASSERT_THAT(events, SizeIs(4));
+  for (const auto& [name, lines] : events) {
+    ASSERT_THAT(lines, SizeIs(2)) << name;
+    EXPECT_EQ(lines[0].at("event"), "motion_begin");
+    EXPECT_EQ(lines[1].at("event"), "motion_end");
+    const bool records = name == "always" || name == "copied";
+    for (const json& line : lines) EXPECT_EQ(line.at("file"), records ? name + ".mp4" : "");
+    EXPECT_EQ(run.camera(name).at("motion").at("events"), 1);
+    EXPECT_NE(run.log().find(name + ": motion begins"), std::string::npos) << run.log();
+    EXPECT_NE(run.log().find(name + ": motion is over"), std::string::npos) << run.log();
+  }
+  EXPECT_FALSE(run.camera("always").at("outputs").at("small").at("motion").contains("events"));
+}
+
 // The camera's decoder is nobody's, or another output's.
 class CopiedMotion : public MotionRig, public testing::WithParamInterface<const char*> {};
 

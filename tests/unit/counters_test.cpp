@@ -11,7 +11,9 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
+#include "app/config/camera_config.h"
 #include "app/publisher/server/api/description.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/report.h"
@@ -172,15 +174,35 @@ TEST_F(CountersOfACamera, AreTheSumsOfAllBlocksAndOfPredecessors) {
   const nlohmann::json json = report();
   for (const CounterInfo& info : counter_table) {
     EXPECT_EQ(totals[info.counter], counted[info.counter]) << info.path;
-    if (info.counter == Counter::motions) continue;  // nothing is recorded by motion
+    if (info.counter == Counter::motions) continue;  // nothing looks for motion
     EXPECT_EQ(shown_in(json, info), counted[info.counter]) << info.path;
   }
+}
+
+// Once for each filter, by the stream that has it, and for each recording that waits for it.
+TEST_F(CountersOfACamera, MotionIsReportedByWhoLooksForIt) {
+  const FilterConfig motion{.name = "motion", .parameters = {}};
+  const auto reporting = [this] {
+    return std::pair(reports_motion(camera_, camera_.own()), reports_motion(camera_, copy()));
+  };
+  EXPECT_EQ(reporting(), std::pair(false, false));
+  camera_.own().config.filters = copy().config.filters = {motion};  // it takes its frames
+  EXPECT_EQ(reporting(), std::pair(true, false));
+  copy().config.record = RecordConfig{.path = "dock.mp4", .when = RecordWhen::motion};
+  EXPECT_EQ(reporting(), std::pair(true, true));
+  copy().config.record.reset();
+  CameraConfig config;
+  OutputConfig& own_filter = config.outputs.emplace_back();
+  own_filter.name = "copy";
+  own_filter.filters = {motion};
+  camera_.config = config;
+  camera_.own().config.filters.clear();
+  EXPECT_EQ(reporting(), std::pair(false, true));
 }
 
 // As when it is disabled, or has just been changed.
 TEST_F(CountersOfACamera, MotionGoesOnAfterAPredecessor) {
   camera_.own().config.filters = {{.name = "motion", .parameters = {}}};
-  camera_.own().config.record = RecordConfig{.path = "dock.mp4", .when = RecordWhen::motion};
   OutputTotals before;
   before.motion = {.threshold = 0.01F, .largest = 0.5F};
   before.counters[Counter::motions] = 3;

@@ -111,6 +111,51 @@ TEST_F(MotionRecording, ThatIsOverWhenTheSuccessorComesIsEnded) {
   EXPECT_EQ(lines_of(index()).back().at("reason"), "motion over");
 }
 
+TEST_F(MotionRecording, ThatIsAlwaysOnHasTheEventsOfMotionToo) {
+  config_.record->when = RecordWhen::always;
+  config_.record->segment_duration = std::chrono::seconds(2);
+  move(100, 110, 0.25F);
+  move(105, 105, 0.5F);
+  move(130, 130, 0.125F);  // within the second after: it goes on
+  move(290, 299, 0.125F);  // until the end
+  begin();
+  take(clip_);
+  const std::vector<std::string> files = files_;
+  finish();
+  ASSERT_THAT(motions_, SizeIs(4));
+  EXPECT_TRUE(motions_[0].begins);
+  EXPECT_EQ(motions_[0].score, 0.25F);
+  EXPECT_NEAR(static_cast<double>(motions_[0].utc - origin_), 4e9, 1e7);
+  EXPECT_FALSE(motions_[1].begins);
+  EXPECT_EQ(motions_[1].score, 0.5F);
+  EXPECT_NEAR(static_cast<double>(motions_[1].utc - origin_), 6.2e9, 1e7);
+  EXPECT_NE(motions_[0].file, motions_[1].file) << "each has the file that is being written";
+  EXPECT_TRUE(motions_[2].begins);
+  EXPECT_FALSE(motions_[3].begins);
+  EXPECT_EQ(motions_[3].score, 0.125F);
+  for (const MotionEvent& motion : motions_) EXPECT_THAT(files, testing::Contains(motion.file));
+}
+
+// The ring gives the successor the packets again that are in no file.
+TEST_F(MotionRecording, ThatIsAlwaysOnGoesOnWithTheMotionOfADeadPublisher) {
+  config_.record->when = RecordWhen::always;
+  move(100, 104, 0.25F);
+  move(102, 102, 0.5F);
+  begin();
+  take(clip_, 0, 107);
+  const std::uint64_t safe = recording_->safe();
+  ASSERT_LE(safe, 100U);
+  die();
+  begin();
+  number_ = safe;
+  take(clip_, safe);
+  finish();
+  ASSERT_THAT(motions_, SizeIs(2));
+  EXPECT_TRUE(motions_[0].begins);
+  EXPECT_FALSE(motions_[1].begins);
+  EXPECT_EQ(motions_[1].score, 0.5F);
+}
+
 TEST_F(MotionRecording, WithoutMotionNothingIsKept) {
   begin();
   take(clip_);

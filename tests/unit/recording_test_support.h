@@ -10,10 +10,12 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "app/publisher/motion_events.h"
 #include "app/publisher/recording/recording.h"
 #include "core/clock.h"
 #include "ipc/publish_block.h"
@@ -97,9 +99,10 @@ class RecordingTest : public testing::Test {
     events.on_failed = [this](const std::string& reason) { failed_.push_back(reason); };
     events.on_paused = [this](const std::string& reason) { paused_.push_back(reason); };
     events.on_resumed = [this](std::uint64_t missing) { resumed_.push_back(missing); };
-    events.on_motion = [this](const Recording::Motion& motion) { motions_.push_back(motion); };
     house_->keep(config_);
     recording_ = std::make_unique<Recording>(config_, state(), audio_, events, house_, run_);
+    motion_events_.emplace(config_, page_.publish(OutputId(0)).motion,
+                           [this](const MotionEvent& motion) { motions_.push_back(motion); });
   }
   // As if the process had died: nothing is finished. What is in the index by then is not left to chance.
   void die() {
@@ -118,6 +121,7 @@ class RecordingTest : public testing::Test {
   void take(Packet packet, const StreamParameters& stream) {
     packet.times.arrival = now_ns() + (origin_ + packet.times.pts - utc_now_ns());
     recording_->take(packet.view(), ++number_, stream);
+    motion_events_->take(packet.view(), recording_->newest_file());
     recording_->tick();
     house_->tick();
   }
@@ -138,6 +142,7 @@ class RecordingTest : public testing::Test {
     EXPECT_TRUE(condition());
   }
   void finish() {
+    motion_events_->finish(recording_->newest_file());
     recording_->finish();
     rest();
     recording_->tick();
@@ -151,11 +156,12 @@ class RecordingTest : public testing::Test {
   AudioFeed audio_;
   std::shared_ptr<Housekeeping> house_ = std::make_shared<Housekeeping>();
   std::unique_ptr<Recording> recording_;
+  std::optional<MotionEvents> motion_events_;
   std::uint64_t number_ = 0;
   std::int64_t origin_ = utc_now_ns() / (10 * second) * (10 * second) + 700 * ms;
   std::vector<std::string> files_, failed_, paused_;
   std::vector<std::uint64_t> resumed_, audio_done_;
-  std::vector<Recording::Motion> motions_;
+  std::vector<MotionEvent> motions_;
 };
 
 }  // namespace campipe::test

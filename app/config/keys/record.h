@@ -47,8 +47,11 @@ void describe_keys(Keys& keys, Of<RecordConfig>) {
                        "`copy` it is one of that stream's own `filters`"});
   keys.key("before", &R::before, DurationKey{0s, 5min}, {.meaning = "with `when: motion`: what is kept from before"});
   // Detectors miss a frame now and then: less would cut one motion into many.
-  keys.key("after", &R::after, DurationKey{1s, 1h},
-           {.meaning = "with `when: motion`: how long nothing must have moved until it ends"});
+  keys.key(
+      "after", &R::after, DurationKey{1s, 1h},
+      {.meaning =
+           "how long nothing must have moved until a motion is over: in the [events](operations.md#read-the-events-of-"
+           "motion), and of a file with `when: motion`"});
 }
 
 template <typename Keys>

@@ -45,7 +45,7 @@ void describe_keys(Keys& keys, Of<RigConfig>) {
                 "room, without losing a frame; `off`: they stay where they are"});
   keys.key("events", &R::events, ParsedKey{read_events, "string", R"({"type": "string", "minLength": 1})"},
            {.meaning = "the file that gets a [line of JSON](operations.md#recordings) when motion begins and when it "
-                       "ends; no link or pipe",
+                       "ends, recorded or not; no link or pipe",
             .range = "a path",
             .fallback = "`events.jsonl`, where a camera has the filter `motion`"});
   keys.key("umask", &R::umask, ParsedKey{read_umask, "string", R"({"$ref": "#/$defs/umask"})"},

@@ -23,9 +23,10 @@ struct PublishOutput {
   bool recording = true;              // what was asked last
   std::optional<std::string> events;  // the file for events
   std::string fence;                  // of a node of a cluster; empty: none
+  bool motion = false;                // its motion is reported
   static void fields(auto& m, auto&& f) {
     f("output", m.output), f("config", m.config), f("recording", m.recording), f("events", m.events),
-        f("fence", m.fence);
+        f("fence", m.fence), f("motion", m.motion);
   }
 };
 

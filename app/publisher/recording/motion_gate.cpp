@@ -1,7 +1,5 @@
 #include "app/publisher/recording/motion_gate.h"
 
-#include <algorithm>
-
 #include "core/metadata_types.h"
 
 namespace campipe {
@@ -15,19 +13,9 @@ constexpr std::size_t most_held_bytes = std::size_t{128} << 20;
 
 MotionGate::Does MotionGate::take(const PacketView& packet, std::uint64_t number) {
   const auto motion = packet.metadata.get<MotionScore>();
-  const bool moves = motion && motion->moving > 0;
   keep(packet, number);
-  if (moves) {
-    last_motion_ = packet.times.pts;
-    highest_ = moving_ ? std::max(highest_, motion->moving) : motion->moving;
-  }
-  if (!moving_) {
-    moving_ = moves && !kept_.empty();
-    return moving_ ? Does::begin : Does::nothing;
-  }
-  if (packet.times.pts - last_motion_ < after_.count()) return Does::go_on;
-  moving_ = false;
-  return Does::end;
+  if (!moving() && kept_.empty()) return Does::nothing;  // it could not be decoded
+  return span_.take(motion && motion->moving > 0, packet.times.pts);
 }
 
 // Whole GOPs go, as soon as the next one is old enough to begin with.
@@ -36,7 +24,7 @@ void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
   if (keys_.empty()) return;
   kept_.emplace_back(packet, number);
   bytes_ += kept_.back().size();
-  const std::int64_t newest_start = packet.times.pts - (moving_ ? 0 : before_.count());
+  const std::int64_t newest_start = packet.times.pts - (moving() ? 0 : before_.count());
   while (keys_.size() > 1 && (kept_[keys_[1] - dropped_].pts() <= newest_start || bytes_ > most_held_bytes)) {
     for (; dropped_ < keys_[1]; ++dropped_) {
       bytes_ -= kept_.front().size();
@@ -45,12 +33,6 @@ void MotionGate::keep(const PacketView& packet, std::uint64_t number) {
     keys_.pop_front();
   }
   if (bytes_ > most_held_bytes) forget();
-}
-
-void MotionGate::resume(std::int64_t last_motion, float highest) {
-  moving_ = true;
-  last_motion_ = last_motion;
-  highest_ = highest;
 }
 
 void MotionGate::forget() {

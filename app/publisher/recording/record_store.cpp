@@ -78,10 +78,7 @@ RecordProgress RecordStore::progress(const Segment* segment) const {
   progress.unrecorded = unrecorded_;
   progress.audio_epoch = audio_.position().epoch;
   progress.audio_number = audio_.position().number;
-  if (motion_ != nullptr && motion_->moving()) {
-    progress.last_motion = motion_->last_motion();
-    progress.score = motion_->highest();
-  }
+  if (motion_ != nullptr && motion_->moving()) progress.last_motion = motion_->last_motion();
   return progress;
 }
 

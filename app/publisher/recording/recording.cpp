@@ -5,7 +5,6 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/frame_age.h"
 #include "ipc/record_state.h"
 
 namespace campipe {
@@ -31,7 +30,7 @@ Recording::Recording(const ResolvedOutput& config, RecordState& state, AudioFeed
   const auto left = load_record_progress(state_);
   if (left) audio_.skip({left->audio_epoch, left->audio_number});
   guarded([&] { files_.start(Clock::now() + lock_patience); });
-  if (files_.take_over() && motion_ && left->last_motion >= 0) motion_->resume(left->last_motion, left->score);
+  if (files_.take_over() && motion_ && left->last_motion >= 0) motion_->resume(left->last_motion);
 }
 
 // What goes wrong with the disk is waited for; the rest ends the recording, and the camera goes on.
@@ -49,7 +48,6 @@ void Recording::guarded(const std::function<void()>& action) {
 
 void Recording::take(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
   store_.take(number);
-  newest_utc_ = capture_utc_of(packet.times);
   if (state_.failed.load() != 0) return leave_out(number);
   guarded([&] {
     if (motion_) {
@@ -69,10 +67,10 @@ void Recording::take_motion(const PacketView& packet, std::uint64_t number, cons
     case MotionGate::Does::go_on:
       return record(packet, number, stream);
     case MotionGate::Does::begin:
-      begin_motion(packet, stream);
+      begin_motion(stream);
       break;
     case MotionGate::Does::end:
-      end_motion(packet);
+      guarded([&] { files_.end(FileEnd::motion_over, &packet); });
       break;
     case MotionGate::Does::nothing:
       break;
@@ -82,18 +80,12 @@ void Recording::take_motion(const PacketView& packet, std::uint64_t number, cons
   if (!motion_->moving()) audio_.keep(kept.empty() ? packet.times.pts : kept.front().pts(), packet.dts);
 }
 
-void Recording::begin_motion(const PacketView& packet, const StreamParameters& stream) {
+void Recording::begin_motion(const StreamParameters& stream) {
   files_.forget_newest();
   guarded([&] {
     for (const KeptPacket& kept : motion_->kept()) record(kept.view(), kept.number(), stream);
     files_.flush();  // most of these are in no ring any more
   });
-  events_.on_motion({true, motion_->highest(), capture_utc_of(packet.times), files_.newest()});
-}
-
-void Recording::end_motion(const PacketView& packet) {
-  guarded([&] { files_.end(FileEnd::motion_over, &packet); });
-  events_.on_motion({false, motion_->highest(), capture_utc_of(packet.times), files_.newest()});
 }
 
 void Recording::record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream) {
@@ -116,7 +108,6 @@ void Recording::tick() {
 
 void Recording::finish() {
   guarded([&] { files_.end(FileEnd::stopped); });
-  if (motion_ && motion_->moving()) events_.on_motion({false, motion_->highest(), newest_utc_, files_.newest()});
 }
 
 // What was committed stays as it is; what was not is lost.

@@ -48,18 +48,11 @@ namespace campipe {
 
 class Recording {
  public:
-  struct Motion {
-    bool begins = false;   // or ends
-    float score = 0;       // the highest so far
-    std::int64_t utc = 0;  // of the frame
-    std::string file;      // the newest one of the motion; empty: it could not be recorded
-  };
   struct Events {
     std::function<void(const std::string& path)> on_file;
     std::function<void(const std::string& reason)> on_failed;
     std::function<void(const std::string& reason)> on_paused;
     std::function<void(std::uint64_t unrecorded)> on_resumed;  // packets that are missing
-    std::function<void(const Motion& motion)> on_motion;
   };
   // `config` (which has `record`), `state` and `audio` outlive it. `house`, which knows its limits, keeps them. A
   // process that has the lock, and is about to end, is waited for, for some seconds.
@@ -82,14 +75,15 @@ class Recording {
   // False: files are still being put on the disk, for which finish() does not wait. A disk that does not answer is not
   // to be waited for.
   [[nodiscard]] bool at_rest() const { return files_.at_rest(); }
+  // That packets go into, or that a motion which is over is in; empty: none, or it could not be made.
+  [[nodiscard]] std::string newest_file() const { return motion_ || files_.is_open() ? files_.newest() : ""; }
   // Packets up to this number are in a file or will never be: they may be given back.
   [[nodiscard]] std::uint64_t safe() const { return store_.safe(); }
 
  private:
   void guarded(const std::function<void()>& action);
   void take_motion(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
-  void begin_motion(const PacketView& packet, const StreamParameters& stream);
-  void end_motion(const PacketView& packet);
+  void begin_motion(const StreamParameters& stream);
   void record(const PacketView& packet, std::uint64_t number, const StreamParameters& stream);
   void leave_out(std::uint64_t number);
   void pause(const std::string& reason, bool waits = true);
@@ -103,7 +97,6 @@ class Recording {
   RecordPause pause_;
   RecordFiles files_;
   std::optional<StreamParameters> stream_;  // of the newest packet
-  std::int64_t newest_utc_ = 0;             // when its frame was taken
 };
 
 }  // namespace campipe
