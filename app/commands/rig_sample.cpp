@@ -126,6 +126,7 @@ StreamSample parse_stream(const std::string& name, const nlohmann::json& json) {
   s.latency = parse_latency(json);
   s.recording = parse_recording(json);
   s.motion = parse_motion(json);
+  s.behind_s = number_of(json, "behind_s");
   s.overloaded = text_of(json, "overloaded");
   s.shed = text_of(json, "shed");
   s.pushes_down = pushes_down_of(json);

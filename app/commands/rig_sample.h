@@ -61,6 +61,7 @@ struct StreamSample {
   Latency latency;
   Recording recording;
   std::optional<Motion> motion = {};
+  double behind_s = 0;      // how far the newest frame is behind its source
   std::string overloaded;   // what is wrong, and what to do
   std::string shed;         // what it gives up
   std::string pushes_down;  // targets that are not connected, and why

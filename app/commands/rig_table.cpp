@@ -17,10 +17,19 @@ constexpr std::size_t widest_text = 24;      // but for names
 constexpr std::size_t narrowest_notes = 12;  // fewer columns hold no reason
 constexpr int worth_of_notes = 4;            // as of a column; they are worth more than others of that worth
 
+constexpr double noticeably_behind_s = 3;  // as on the pages
+
+bool is_behind(const StreamSample& s) { return s.behind_s > noticeably_behind_s; }
+
 Look look_of_state(const std::string& state) {
   if (state == "running") return Look::good;
   if (state == "failed") return Look::bad;
   return state == "starting" || state == "waiting" ? Look::warning : Look::dim;
+}
+
+// One that runs, and is not what it looks like.
+Look look_of_stream(const StreamSample& s) {
+  return s.state == "running" && (is_behind(s) || !s.overloaded.empty()) ? Look::warning : look_of_state(s.state);
 }
 
 std::string recording_of(const StreamSample& s) {
@@ -49,7 +58,8 @@ std::string motion_of(const StreamSample& s) {
 std::string note_of(const StreamSample& s) {
   std::string note = s.reason;
   const std::string paused = s.recording.paused.empty() ? "" : "recording paused: " + s.recording.paused;
-  for (const std::string& more : {paused, s.pushes_down, s.overloaded, s.shed, causes_of(s), motion_of(s)}) {
+  const std::string behind = is_behind(s) ? fmt::format("{:.0f} s behind", s.behind_s) : "";
+  for (const std::string& more : {paused, s.pushes_down, behind, s.overloaded, s.shed, causes_of(s), motion_of(s)}) {
     if (!more.empty()) note += (note.empty() ? "" : "; ") + more;
   }
   return note;
@@ -71,7 +81,7 @@ double no_value(const StreamSample&) { return 0; }
 using Sample = const StreamSample&;
 const std::array<ColumnForm, column_count> forms{{
     {"CAMERA", false, 10, [](Sample s) { return s.name; }, no_value, no_look},
-    {"STATE", false, 9, [](Sample s) { return s.state; }, no_value, [](Sample s) { return look_of_state(s.state); }},
+    {"STATE", false, 9, [](Sample s) { return s.state; }, no_value, look_of_stream},
     {"FPS", true, 8, [](Sample s) { return fmt::format("{:.1f}", s.rates.fps); }, [](Sample s) { return s.rates.fps; },
      no_look},
     {"P50 ms", true, 4, [](Sample s) { return milliseconds_text(s.latency.p50); },
@@ -280,7 +290,7 @@ std::vector<StyledLine> stream_details(const StreamSample& s) {
   std::vector<StyledLine> lines;
   lines.emplace_back()
       .add(s.name, Look::bold)
-      .add("  " + s.state, look_of_state(s.state))
+      .add("  " + s.state, look_of_stream(s))
       .add((s.since_utc.empty() ? "" : " since " + s.since_utc) + (s.reason.empty() ? "" : ": " + s.reason));
   if (is_camera(s)) {
     lines.emplace_back().add(fmt::format(

@@ -246,7 +246,9 @@ void Ingest::pace(const AVPacket& packet) {
   } else if (paced && time) {
     const std::int64_t at = camera_.live ? *time : clock_.source_clock().map(*time);
     if (lag) pacer_.begin(Clock::now() - *lag, at);
-    camera_.stop.sleep_until(pacer_.due(at, stream.frame_rate));
+    const auto due = pacer_.due(at, stream.frame_rate);
+    camera_.stop.sleep_until(due);
+    if (!camera_.live) clock_.passed_late(Clock::now() - due);
   }
   if (in_group) camera_.group->ahead(camera_.start.camera, set, Clock::now());  // for others that come to catch up
   clock_.arrived(camera_.live && !paced);

@@ -125,6 +125,14 @@ void PacketClock::arrived(bool as_read) {
   arrival_utc_ = as_read ? source_.times().arrival_utc : utc_now_ns();
 }
 
+void PacketClock::passed_late(std::chrono::nanoseconds by) { note_lag(std::max<std::int64_t>(by.count(), 0)); }
+
+void PacketClock::note_lag(std::int64_t lag) {
+  SourceHealth& health = camera_.source.health;
+  health.lag = lag;
+  health.largest_lag = std::max(health.largest_lag.load(), lag);
+}
+
 PacketNote PacketClock::note(const AVPacket& packet) {
   PacketNote note{.packet = packet.pos, .arrival = arrival_, .arrival_utc = arrival_utc_};
   note.waited = source_.times().waited;
@@ -212,8 +220,7 @@ void PacketClock::report(const std::optional<SourceClock::Corrected>& corrected)
   SourceHealth& health = camera_.source.health;
   health.clock_drift = clock_.drift();
   health.time_origin = clock_.origin();
-  health.lag = clock_.late();
-  health.largest_lag = std::max(health.largest_lag.load(), clock_.late());
+  if (camera_.live) note_lag(clock_.late());
   const char* by = camera_.live ? "by when frames arrive" : "behind the frame before";
   if (corrected) {
     count(corrected->kind);

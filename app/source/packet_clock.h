@@ -56,6 +56,8 @@ class PacketClock {
   void begin_in_group(std::chrono::nanoseconds age) { group_offset_ = age.count(); }
   // It is passed on: as read, or now, since it was held until its time.
   void arrived(bool as_read);
+  // A file's packet is passed on so much later than its turn: whoever takes the packets before it did not keep up.
+  void passed_late(std::chrono::nanoseconds by);
   // What is known of the packet, for whoever decodes it.
   PacketNote note(const AVPacket& packet);
 
@@ -78,6 +80,7 @@ class PacketClock {
   };
   void look_until(const std::function<bool(const ReadAhead::Entry&)>& condition);
   bool shows_age(const ReadAhead::Entry& entry);
+  void note_lag(std::int64_t lag);
   void note_end(const AVPacket& packet);
   void measure_media_clock(const AVPacket& packet, PacketNote& note);
   [[nodiscard]] bool confirms_leap(std::int64_t to);

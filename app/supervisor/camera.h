@@ -73,9 +73,14 @@ struct OutputRecording {
   bool on = true;       // what was asked last; a new process of the publisher obeys it too
   bool failed = false;  // for good
   std::string paused;   // why; empty: it is not
-  std::string file;     // the newest
+  std::int64_t paused_since = 0;
+  std::string file;  // the newest
   LineLimit new_stream_lines{std::chrono::minutes(1)};
 
+  void pause(const std::string& reason) {
+    if (paused.empty()) paused_since = utc_now_ns();
+    paused = reason;
+  }
   [[nodiscard]] bool writes() const { return on && !failed && paused.empty(); }
 };
 
@@ -374,7 +379,8 @@ struct Camera {
   std::optional<LastMove> last_move;           // of those since it came
   std::optional<CameraRelocation> relocation;  // nothing of it is decoded until its nodes are others
   std::optional<std::string> stalled;          // why nothing comes of its frames: a process that they need is away
-  ShedStep shed = ShedStep::none;              // what it gives up for others
+  ShedStep shed = ShedStep::none;              // what it gives up for others,
+  std::int64_t shed_since = 0;                 // and since when it gives up anything
   bool shown = false;                          // by a mosaic: its node has work, whatever its outputs are
   CounterTotals counted;                       // by the supervisor itself
   Clock::time_point begun = Clock::now();

@@ -51,6 +51,7 @@ struct CameraRoster::Comes {
   std::optional<Device> home = {};
   std::string stands_in = {};
   ShedStep shed = ShedStep::none;
+  std::int64_t shed_since = 0;
   std::optional<std::int64_t> resume = {};         // of a file: the pts of its newest frame
   std::map<std::string, CopiedUntil> copied = {};  // likewise, of what is copied, by the outputs' names
 };
@@ -77,6 +78,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.home = comes.home;
   camera.stands_in = comes.stands_in;
   camera.shed = comes.shed;
+  camera.shed_since = comes.shed_since;
   const CameraConfig& config = *camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
   if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
@@ -263,7 +265,10 @@ CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraCon
   comes.quarantined = camera.decoding.quarantine || camera.decoding.isolate;
   comes.home = camera.home;
   comes.stands_in = camera.stands_in;
-  if (camera.displaced) comes.shed = camera.shed;
+  if (camera.displaced) {
+    comes.shed = camera.shed;
+    comes.shed_since = camera.shed_since;
+  }
   if (!camera.displaced || camera.is_mosaic() || is_live(camera.config->source.url)) return comes;
   const auto& ring = camera.frames().newest;
   comes.resume = ring ? ring->observer.last_pts() : std::nullopt;

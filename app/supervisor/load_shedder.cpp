@@ -8,6 +8,7 @@
 #include "app/control/messages/cameras.h"
 #include "app/control/messages/nodes.h"
 #include "app/supervisor/accounting.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"
 #include "stages/sources/source_kind.h"
@@ -89,6 +90,7 @@ ShedPolicy::Load LoadShedder::load_of(const Camera& camera) const {
 void LoadShedder::change(Camera& camera, ShedStep step) {
   const auto halves = [](ShedStep at) { return at >= ShedStep::half_size; };
   const bool other_size = halves(camera.shed) != halves(step);
+  if (camera.shed == ShedStep::none) camera.shed_since = utc_now_ns();
   camera.shed = step;
   processes_.send_to_master(camera, messages::ShedCamera{camera.id, step});
   if (!other_size) return;

@@ -265,7 +265,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::RecordFailed& f
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::RecordPaused& paused) {
-  if (about.output.recording.on) about.output.recording.paused = paused.reason;
+  if (about.output.recording.on) about.output.recording.pause(paused.reason);
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::RecordResumed&) {

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/config/camera_config.h"
 #include "app/supervisor/group_report.h"
 #include "core/error.h"
 #include "core/utc_text.h"
 #include "ipc/counter_table.h"
 #include "ipc/rig_page.h"
 #include "ipc/source_blocks.h"
+#include "stages/sources/source_kind.h"
 
 namespace campipe {
 namespace {
@@ -24,9 +26,11 @@ nlohmann::json quantiles_ms(const HistogramCounts& counts) {
   return {{"p50", ms(0.5)}, {"p95", ms(0.95)}, {"p99", ms(0.99)}};
 }
 
-nlohmann::json source_report(const SourceHealth& health) {
-  return {{"lag_ms", rounded(static_cast<double>(health.lag.load()) / 1e6)},
-          {"largest_lag_ms", rounded(static_cast<double>(health.largest_lag.load()) / 1e6)},
+// A file's packets are late where the rig does not take them: that is no fault of the source.
+nlohmann::json source_report(const SourceHealth& health, bool live) {
+  const auto lag = [live](std::int64_t ns) { return live ? rounded(static_cast<double>(ns) / 1e6) : 0; };
+  return {{"lag_ms", lag(health.lag)},
+          {"largest_lag_ms", lag(health.largest_lag)},
           {"capture_clock", health.camera_clock.load() != 0 ? "camera" : "arrival"},
           {"clock_drift_ms", rounded(static_cast<double>(health.clock_drift.load()) / 1e6)}};
 }
@@ -77,13 +81,19 @@ nlohmann::json output_report(const Camera& camera, const Output& output, const R
   if (auto motion = motion_report(camera, output, page); !motion.is_null()) report["motion"] = std::move(motion);
   put_counters(report, ShownFor::output, camera, output, counters_of(camera, output, page));
   if (!output.recording.file.empty()) report["recording"] = output.recording.file;
-  if (!output.recording.paused.empty()) report["recording_paused"] = output.recording.paused;
+  if (const OutputRecording& recording = output.recording; !recording.paused.empty())
+    put_with_time(report, "recording_paused", recording.paused, recording.paused_since);
   if (!output.reason.empty()) report["reason"] = output.reason;
   for (const auto& [url, push] : output.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
   return report;
 }
 
 }  // namespace
+
+void put_with_time(nlohmann::json& json, const std::string& key, const std::string& problem, std::int64_t since_utc) {
+  json[key] = problem;
+  json[key + "_since_utc"] = utc_text(since_utc);
+}
 
 double rounded(double value) { return std::round(value * 100) / 100; }
 
@@ -98,7 +108,8 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
   report["gpu"] = camera.encoder_of(camera.own()).gpu;
   report["decoder"] = camera.decoder;
   report["ipc_memory"] = camera.ipc_memory;
-  report["source"] = source_report(page.source(camera.id).health);
+  report["source"] =
+      source_report(page.source(camera.id).health, !camera.is_mosaic() && is_live(camera.config->source.url));
   put_counters(report, ShownFor::camera, camera, own, counters_of(camera, own, page));
   for (const Output& output : camera.outputs) {
     if (output.is_own()) continue;

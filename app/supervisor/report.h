@@ -1,6 +1,7 @@
 // The report of a run: one JSON object, as docs/operations.md describes it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,8 @@ nlohmann::json camera_report(const Camera& camera, const RigPage& page, double d
                              const LatencyReader& latencies);
 nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const RigPage& page);
 
+// What is wrong, as `key`, and since when, as `key`_since_utc.
+void put_with_time(nlohmann::json& json, const std::string& key, const std::string& problem, std::int64_t since_utc);
 // To two places.
 double rounded(double value);
 // Of a part, 0 to 1: to four places.

@@ -8,6 +8,7 @@
 #include "app/supervisor/core_times.h"
 #include "app/supervisor/group_report.h"
 #include "app/supervisor/source_waits.h"
+#include "app/supervisor/stream_age.h"
 #include "core/passwords.h"
 #include "core/utc_text.h"
 #include "core/written_url.h"
@@ -68,6 +69,8 @@ WorkerLoad load_of(const Camera& camera, const FrameCounts& counts, const RigSta
   load.may_copy =
       !camera.is_mosaic() && !camera.config->group && source_kind_of(camera.config->source.url).no_copy.empty();
   load.is_full = source_waits(camera);
+  load.behind = fallen_behind(camera, page);
+  load.may_drop = may_wait(camera);
   return load;
 }
 
@@ -102,6 +105,8 @@ void StatusJson::refine(nlohmann::json& json, const Camera& camera, const Output
   const std::uint64_t left = counts.encoded + counts.dropped_total;
   const std::uint64_t came = counts.decoded + counts.repeated;
   json["in_flight"] = came > left ? came - left : 0;
+  if (const auto age = age_of(camera, output, page))
+    json["behind_s"] = rounded(std::chrono::duration<double>(age->total()).count());
   json["records"] = output.config.record.has_value();
   json["recording_on"] = output.config.record.has_value() && output.recording.on && !output.recording.failed &&
                          camera.takes_part() && !output.publisher.done;
@@ -139,12 +144,12 @@ nlohmann::json StatusJson::make(const RigStatus& rig, const Cameras& cameras, co
       refine(place, camera, output, page, count(camera, output, page));
     }
     const FrameCounts counts = count(camera, camera.own(), page);
-    const std::string& overload =
+    const Overload& overload =
         overloads_.look_at(camera.name(), camera.encoder_of(camera.own()).worker, load_of(camera, counts, rig, page));
-    if (!overload.empty()) json["overloaded"] = overload;
+    if (!overload.problem.empty()) put_with_time(json, "overloaded", overload.problem, overload.since_utc);
     if (camera.move) json["moves_to"] = camera.move->worker;
     if (camera.last_move) json["moved"] = last_move_json(*camera.last_move);
-    if (camera.shed != ShedStep::none) json["shed"] = text_of(camera.shed);
+    if (camera.shed != ShedStep::none) put_with_time(json, "shed", text_of(camera.shed), camera.shed_since);
     if (!camera.is_mosaic() && camera.frames().newest)
       json["ring"] = {{"slots", camera.config->queue_size}, {"waiting", waiting_frames(camera)}};
     if (camera.takes_part()) json["graph"] = graphs_.make(camera, cameras);

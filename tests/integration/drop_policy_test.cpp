@@ -1,13 +1,20 @@
 // A worker that is too slow for its camera: with policy `drop` frames are lost, told, and the rest is recent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
+#include <optional>
+#include <regex>
 #include <thread>
 
+#include "core/clock.h"
+#include "core/utc_text.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/http_client.h"
+#include "tests/unit/peers.h"
 #include "tests/unit/stop_process.h"
 
 namespace campipe::test {
@@ -51,6 +58,49 @@ TEST(DropPolicy, BlockWaitsInstead) {
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(rig.camera("slow").at("frames").at("recorded"), 60);
   EXPECT_EQ(rig.camera("slow").at("frames").at("dropped").size(), 0U);
+}
+
+// In real time, a pattern that loses no frames falls behind: by as much as the clock says that is painted into its
+// frames. That is said, and one that drops stays near.
+TEST(DropPolicy, WhatFallsBehindSaysSo) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  const std::string camera =
+      ": {source: \"test://pattern?width=640&height=480&rate=50\", queue_size: 1, encode: {preset: ultrafast, gop: 5}, "
+      "filters: [denoise: {window: 15, patch: 7}]";
+  const std::int64_t begun = utc_now_ns();
+  RigRun rig("http_address: \"127.0.0.1:" + std::to_string(port) +
+             "\"\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  waits" + camera +
+             ", record: {path: waits.mp4}}\n  drops" + camera + ", drop_policy: drop}\n");
+  nlohmann::json waits, drops;
+  const auto look = [&] {
+    const Reply reply = ask(port, "GET /api/v1/status");
+    if (reply.status != 200) return false;
+    const nlohmann::json cameras = nlohmann::json::parse(reply.body).at("cameras");
+    waits = cameras.at("waits");
+    drops = cameras.at("drops");
+    return waits.contains("behind_s") && drops.contains("behind_s");
+  };
+  ASSERT_TRUE(rig.wait_for_growth("waits.mp4", 5000)) << rig.log();
+  const auto painted = read_video(rig.file("waits.mp4")).pictures.back().code;
+  ASSERT_TRUE(painted);
+  const double age = static_cast<double>(utc_now_ns() / 1000 - painted->utc_us) / 1e6;
+  ASSERT_TRUE(eventually([&] {
+    return look() && waits.at("behind_s") >= std::max(age, 3.0) &&
+           waits.at("behind_s") > 2 * drops.at("behind_s").get<double>() && waits.contains("overloaded");
+  })) << age
+      << waits << drops;
+  EXPECT_LE(waits.at("behind_s"), static_cast<double>(utc_now_ns() - begun) / 1e9);
+  EXPECT_NE(waits.at("overloaded").get<std::string>().find("use `drop_policy: drop`"), std::string::npos) << waits;
+  const std::optional<std::int64_t> since = utc_from_text(waits.at("overloaded_since_utc").get<std::string>());
+  ASSERT_TRUE(since) << waits;
+  EXPECT_GE(*since, begun);
+  EXPECT_LE(*since, utc_now_ns());
+  EXPECT_NE(ask(port, "GET /metrics").body.find("campipe_behind_seconds{camera=\"waits\",output=\"main\"}"),
+            std::string::npos);
+  EXPECT_TRUE(std::regex_search(rig.log(), std::regex("waits: [^\n]* s behind[^\n]*; use `drop_policy: drop`")))
+      << rig.log();
+  rig.signal(SIGINT);
+  rig.signal(SIGINT);
 }
 
 // A live camera whose worker keeps up, but for moments.

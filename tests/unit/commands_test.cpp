@@ -71,6 +71,16 @@ TEST(RigTable, ShowsHowMuchMoves) {
   EXPECT_EQ(table.find("motion"), table.rfind("motion"));
 }
 
+TEST(RigTable, ShowsHowFarAStreamIsBehind) {
+  auto dock = camera(10, 2);
+  dock["behind_s"] = 51.4;
+  auto gate = camera(10, 2);
+  gate["behind_s"] = 2.9;
+  const std::string table = text(stream_table(sample(1, {{"dock", dock}, {"gate", gate}}).streams, 200));
+  EXPECT_THAT(table, HasSubstr("51 s behind"));
+  EXPECT_EQ(table.find("behind"), table.rfind("behind"));
+}
+
 TEST(RigTable, ShowsNoLatencyThatIsLessThanItWas) {
   const auto latency_of = [](double ms) {
     auto dock = camera(10, 0);

@@ -124,6 +124,7 @@ TEST_F(MetricsTest, TellsOfWhatDoesNotGoOn) {
   dock["push"] = {{"rtsp://a/key", {{"state", "connected"}, {"reason", ""}}},
                   {"srt://c:9000", {{"state", "failed"}, {"reason", "refused"}}}};
   dock["overloaded"] = "worker 0 is overloaded";
+  dock["behind_s"] = 51.5;
   rig_.set_status(status);
   const std::string text = get("/metrics").body;
   for (const char* line : {
@@ -133,6 +134,7 @@ TEST_F(MetricsTest, TellsOfWhatDoesNotGoOn) {
            "campipe_push_up{camera=\"dock\",output=\"main\",target=\"srt://c:9000\"} 0\n",
            "campipe_camera_overloaded{camera=\"dock\"} 1\n",
            "campipe_camera_overloaded{camera=\"belt\"} 0\n",
+           "campipe_behind_seconds{camera=\"dock\",output=\"main\"} 51.5\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

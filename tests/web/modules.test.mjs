@@ -315,6 +315,16 @@ describe('trouble', () => {
     const early = {latency_ms: ms(9000), stages_ms: {transit: ms(8900)}};
     assert.match(troublesOf({state: 'running', ...early})[0].text, /before the rig.*clock/);
     assert.deepEqual(titles({latency_ms: ms(0), source_health: {lag_ms: 12000}}), ['Frames arrive 12 s late']);
+    assert.deepEqual(titles({latency_ms: ms(40), behind_s: 51.2, source_health: {lag_ms: 0}}), ['51 s behind']);
+    assert.deepEqual(titles({latency_ms: ms(40), behind_s: 12.04, source_health: {lag_ms: 12000}}), ['Frames arrive 12 s late']);
+  });
+
+  test('and since when', () => {
+    const texts = (camera) => troublesOf({state: 'running', ...camera}).map(({text}) => text);
+    const utc = new Date(Date.now() - 60000).toISOString();
+    assert.match(texts({overloaded: 'worker 0 is overloaded: slow', overloaded_since_utc: utc})[0], /^worker 0: slow; since .*\d\d:\d\d:\d\d$/);
+    assert.match(texts({shed: 'half', shed_since_utc: utc})[0], /priority; since .*\d\d:\d\d:\d\d$/);
+    assert.match(texts({recording_paused: 'full', recording_paused_since_utc: utc})[0], /mended; since .*\d\d:\d\d:\d\d$/);
   });
 
   test('damaged packets are trouble for half a minute', () => {

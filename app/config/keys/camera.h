@@ -91,8 +91,11 @@ void describe_keys(Keys& keys, Of<CameraConfig>) {
            {.meaning = "how a GPU that fills a ring signals the one that reads it. `auto`: `ipc_event`"});
   keys.key("drop_policy", &C::drop_policy,
            ParsedKey{read_drop_policy, "choice", R"({"enum": ["auto", "drop", "block"]})"},
-           {.meaning = "when the worker, or the disk behind it, is late: lose frames, or make the source wait. "
-                       "`auto`: `drop` for live sources, `block` for files and test patterns, which can wait",
+           {.meaning =
+                "when the worker, or the disk behind it, is late: lose frames, or make the source wait. "
+                "`auto`: `drop` for live sources, `block` for files and test patterns, which can wait: at "
+                "`pace: realtime` they then [fall behind](operations.md#find-out-why-frames-are-dropped-or-late). Set "
+                "`drop` for those that stand for cameras",
             .fallback = "`auto`"});
   keys.key("queue_size", &C::queue_size, IntegerKey{1, 32},
            {.meaning = "how many may wait for the worker", .unit = "frames"});

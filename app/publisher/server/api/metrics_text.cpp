@@ -151,6 +151,9 @@ void add_stream(Families& out, const Labels& labels, const json& stream) {
   with_number(stream, "fps", [&](double rate) {
     out.gauge("campipe_frame_rate_hertz", "Frames encoded a second, lately.", labels, rate);
   });
+  with_number(stream, "behind_s", [&](double seconds) {
+    out.gauge("campipe_behind_seconds", "How far the newest frame that left is behind its source.", labels, seconds);
+  });
   add_motion(out, labels, stream);
   add_recording(out, labels, stream);
 }
@@ -167,7 +170,7 @@ void add_camera(Families& out, const std::string& name, const json& camera) {
   with_number(ring, "slots", [&](double frames) {
     out.gauge("campipe_queue_size_frames", "Frames that may wait for the worker.", labels, frames);
   });
-  out.gauge("campipe_camera_overloaded", "1 while its worker does not keep up.", labels,
+  out.gauge("campipe_camera_overloaded", "1 while it is not kept up with.", labels,
             camera.contains("overloaded") ? 1 : 0);
   out.gauge("campipe_camera_shed", "1 while it gives way to cameras of a higher priority.", labels,
             camera.contains("shed") ? 1 : 0);

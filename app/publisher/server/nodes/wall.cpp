@@ -35,7 +35,10 @@ const json* camera_in(const NodeReport& report, const std::string& name) {
 }
 
 json unreachable(json camera, const std::string& problem, const std::string& since_utc) {
-  for (const char* key : {"recording_on", "recording_paused", "overloaded", "moves_to"}) camera.erase(key);
+  for (const char* key : {"recording_on", "recording_paused", "recording_paused_since_utc", "overloaded",
+                          "overloaded_since_utc", "behind_s", "moves_to"}) {
+    camera.erase(key);
+  }
   camera["state"] = "unreachable";
   camera["reason"] = problem;
   if (!since_utc.empty()) camera["since_utc"] = since_utc;

@@ -30,12 +30,17 @@ export function length(seconds) {
   return `${hours ? `${hours}:${two(Math.floor(s / 60) % 60)}` : Math.floor(s / 60)}:${two(s % 60)}`;
 }
 
-// "since 12:03:11 (4 min)"; with the day where it was not today
-export function since(utc, now) {
+// "since 12:03:11"; with the day where it was not today
+export function sinceTime(utc, now) {
   const date = new Date(utc);
   if (Number.isNaN(date.getTime())) return '';
-  const today = isSameDay(date, new Date(now));
-  return `since ${today ? '' : `${dayOf(date)} `}${timeOf(date)} (${duration((now - date) / 1000)})`;
+  return `since ${isSameDay(date, new Date(now)) ? '' : `${dayOf(date)} `}${timeOf(date)}`;
+}
+
+// "since 12:03:11 (4 min)"
+export function since(utc, now) {
+  const time = sinceTime(utc, now);
+  return time && `${time} (${duration((now - new Date(utc)) / 1000)})`;
 }
 
 // "Europe/Berlin (UTC+1)"

@@ -1,6 +1,6 @@
 // Finds what is wrong with a camera that still sends frames. The API has the words for most of it.
 import {rigNow} from './api.js';
-import {duration, milliseconds} from './format.js';
+import {duration, milliseconds, sinceTime} from './format.js';
 
 const oldAfter = 3000; // ms from capture to the screen; a live camera takes less than one second
 const damageShownFor = 30000; // ms: packets are lost in bursts
@@ -17,8 +17,11 @@ export const withoutAddresses = (reason) =>
 
 const age = (ms) => (ms < 120000 ? `${Math.round(ms / 1000)} s` : duration(ms / 1000));
 
-function lateness({latency_ms: latency, stages_ms: stages, source_health: health}, heldMs) {
-  const rigMs = measured(latency?.p50);
+// The rig says how far it is behind with the newest frame, also while none comes out. The latency has the way to the rig,
+// too.
+function lateness({latency_ms: latency, stages_ms: stages, source_health: health, behind_s: behind}, heldMs) {
+  const lag = health?.lag_ms ?? 0;
+  const rigMs = Math.max(measured(latency?.p50) ?? 0, (behind ?? 0) * 1000 - lag);
   const ms = rigMs + heldMs;
   if (ms > oldAfter) {
     const transit = stages?.transit?.p50 ?? 0;
@@ -30,7 +33,6 @@ function lateness({latency_ms: latency, stages_ms: stages, source_health: health
           : 'the rig is too slow for it: reduce its load';
     return [{title: `${age(ms)} behind`, text: where}];
   }
-  const lag = health?.lag_ms;
   if (!(lag > oldAfter)) return [];
   const text = 'the network stalls, or this machine is too slow; try rtsp_transport: tcp, or a smaller frame size';
   return [{title: `Frames arrive ${age(lag)} late`, text}];
@@ -41,13 +43,18 @@ function damage(rate) {
   return [{title: 'Damaged video', text: 'packets of the camera are damaged or lost; try rtsp_transport: tcp'}];
 }
 
+const withTime = (text, utc) => [text, utc && sinceTime(utc, rigNow())].filter(Boolean).join('; ');
+
 // Looks at a camera's own stream, where `output` is empty, or at an additional one.
-function outputTroubles(output, {state, reason, recording_paused: paused, push}) {
+function outputTroubles(output, {state, reason, recording_paused: paused, recording_paused_since_utc: since, push}) {
   const of = output ? ` (output ${output})` : '';
   const found = [];
   if (output && state === 'failed') found.push({title: `Output ${output} failed`, text: reason || 'see the log'});
   else if (state === 'running' && reason) found.push({title: `Recording failed${of}`, text: reason});
-  if (paused) found.push({title: `Recording paused${of}`, text: `${paused}; it goes on by itself once that is mended`});
+  if (paused) {
+    const text = withTime(`${paused}; it goes on by itself once that is mended`, since);
+    found.push({title: `Recording paused${of}`, text});
+  }
   for (const [target, {state: pushed, reason: why}] of Object.entries(push ?? {})) {
     if (pushed !== 'failed') continue;
     found.push({title: `Push failed${of}`, text: `${why || 'there is no connection'}; it is tried again: ${target}`});
@@ -59,11 +66,13 @@ function outputTroubles(output, {state, reason, recording_paused: paused, push})
 export function troublesOf(camera, rate, heldMs = 0) {
   if (camera.state !== 'running') return []; // its state says why
   const found = [];
-  if (camera.overloaded)
-    found.push({title: 'Overloaded', text: camera.overloaded.replace(/^(worker \d+) is overloaded: /, '$1: ')});
+  if (camera.overloaded) {
+    const text = camera.overloaded.replace(/^(worker \d+) is overloaded: /, '$1: ');
+    found.push({title: 'Overloaded', text: withTime(text, camera.overloaded_since_utc)});
+  }
   if (camera.shed) {
     const text = `${camera.shed}, for cameras of a higher priority: reduce the load, or raise its priority`;
-    found.push({title: 'Gives way', text});
+    found.push({title: 'Gives way', text: withTime(text, camera.shed_since_utc)});
   }
   found.push(...lateness(camera, heldMs), ...damage(rate));
   for (const [output, of] of [['', camera], ...Object.entries(camera.outputs ?? {})])
