@@ -54,6 +54,12 @@ std::string of_camera(const std::string& path, const std::string& camera) {
   return at == std::string::npos ? path.substr(1) : path.substr(1, at - 1) + camera + path.substr(at + 6);
 }
 
+// What it answers has no end, and is no JSON.
+bool is_stream(const Call& call) {
+  return call.operation.at("responses").contains("200") &&
+         call.operation.at("/responses/200/content"_json_pointer).contains("text/event-stream");
+}
+
 std::string good_body(const json& operation) {
   const std::string id = operation.at("operationId");
   if (id.starts_with("put")) return R"({"config": {"source": "a.mp4"}, "persist": true})";
@@ -101,12 +107,13 @@ TEST_F(ApiTest, EveryCallIsForThoseWhoMay) {
         const json& responses = call.operation.at("responses");
         ASSERT_TRUE(responses.contains(std::to_string(answer.status))) << what << answer.status;
         const json& response = check.resolve(responses.at(std::to_string(answer.status)));
+        ++walked;
+        if (answer.status == 200 && is_stream(call)) continue;
         EXPECT_EQ(answer.type, "application/json") << what;
         EXPECT_THAT(check(json::parse(answer.body), response.at("/content/application~1json/schema"_json_pointer)),
                     IsEmpty())
             << what;
         EXPECT_THAT(answer.body, Not(HasSubstr("hunter2"))) << what;
-        ++walked;
       }
     }
   }
@@ -126,6 +133,7 @@ class StrangersTest : public ApiTest {
     if (!responses.contains(status)) return reply.status;
     const test::SchemaCheck check(description());
     const json& response = check.resolve(responses.at(status));
+    if (reply.status == 200 && is_stream(call)) return reply.status;
     EXPECT_THAT(check(json::parse(reply.body), response.at("/content/application~1json/schema"_json_pointer)),
                 IsEmpty())
         << what;

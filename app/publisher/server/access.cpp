@@ -311,14 +311,15 @@ std::optional<Identity> Access::identity_of(const std::string& user) const {
   return state_->identity(user);
 }
 
-bool Access::still_valid(const Identity& identity) {
+bool Access::still_valid(const Identity& identity) { return renew(identity).has_value(); }
+
+std::optional<Identity> Access::renew(const Identity& identity) {
   const std::lock_guard lock(state_->mutex);
-  return state_->renew(identity).has_value();
+  return state_->renew(identity);
 }
 
 bool Access::still_may(const Identity& identity, Permission permission, const std::string& camera) {
-  const std::lock_guard lock(state_->mutex);
-  const auto renewed = state_->renew(identity);
+  const auto renewed = renew(identity);
   return renewed && renewed->may(permission, camera);
 }
 

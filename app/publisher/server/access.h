@@ -106,7 +106,9 @@ class Access {
   // Whether that is still so: false after a logout, at the end of the session, and when the user is gone or has another
   // password or secret. A session that is asked for is one in use.
   [[nodiscard]] bool still_valid(const Identity& identity);
-  // The same, and with the permissions that the user has now.
+  // The same one with the permissions that the user has now; nothing: it does not hold any more.
+  [[nodiscard]] std::optional<Identity> renew(const Identity& identity);
+  // Whether it holds, and has that permission now.
   [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
   // What outlives the program (app/publisher/server/session_file.h). `session_changes` counts what was opened and
   // ended.

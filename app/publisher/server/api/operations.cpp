@@ -107,6 +107,21 @@ HttpAnswer get_status(const ApiCall& call) {
   return json_text_answer(200, *status_for(call).text_of(call.request.identity));
 }
 
+HttpAnswer get_status_changes(const ApiCall& call) {
+  check_parameters(call.request, local_only);
+  const Identity& identity = call.request.identity;
+  ShownStatus& shown = status_for(call);
+  (void)shown.of(identity);                            // while there is none, that is the answer
+  const bool has_session = !identity.session.empty();  // each browser has its own
+  auto place = call.api.stream_places.take(has_session ? identity.session : call.request.address + identity.user);
+  if (!place) throw ApiError(503, "this browser has enough of these streams");
+  auto changes = std::make_shared<StatusChanges>(shown, call.api.access, identity);
+  HttpAnswer answer;
+  answer.type = "text/event-stream";
+  answer.events = [changes = std::move(changes), place = std::move(place)] { return changes->next(); };
+  return answer;
+}
+
 HttpAnswer get_cameras(const ApiCall& call) {
   check_parameters(call.request, local_only);
   return json_answer(200, {{"cameras", status_for(call).cameras_of(call.request.identity)}});
@@ -314,7 +329,9 @@ std::span<const ApiOperation> api_operations() {
   using Call = const ApiCall&;
   using enum ApiScope;
   static constexpr std::array all{
-      ApiOperation{"GET", "status", rig, view, get_status}, ApiOperation{"GET", "cameras", rig, view, get_cameras},
+      ApiOperation{"GET", "status", rig, view, get_status},
+      ApiOperation{"GET", "status/changes", rig, view, get_status_changes},
+      ApiOperation{"GET", "cameras", rig, view, get_cameras},
       ApiOperation{"GET", "cameras/*", camera, view, get_camera},
       // A configuration can name any file, and variables of the environment: it takes more than one camera.
       ApiOperation{"PUT", "cameras/*", rig, administer, put<messages::PutCamera>},

@@ -13,6 +13,7 @@
 #include "app/publisher/server/api/history.h"
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/api/shown_status.h"
+#include "app/publisher/server/api/status_changes.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/nodes/nodes.h"
 #include "app/publisher/server/recordings.h"
@@ -30,6 +31,7 @@ struct ApiParts {
   // Shared with threads that wait for a disk, perhaps longer than all else lives.
   std::shared_ptr<Recordings> recordings;
   Nodes* nodes;  // null: of no cluster
+  StreamPlaces stream_places = {};
 };
 
 // One request, during the handler's call.

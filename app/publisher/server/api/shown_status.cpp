@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/api/settled_status.h"
 
 namespace campipe {
 
@@ -129,18 +130,30 @@ std::shared_ptr<const json> ShownStatus::of(const Identity& identity) {
   return shown_to(identity, std::move(now)).status;
 }
 
+bool ShownStatus::shows_all(const json& status, const Identity& identity) {
+  const auto cluster = status.find("cluster");
+  const bool sees_cluster = cluster == status.end() || sees_all(cluster->at("cameras"), sight_of(identity));
+  return sees_cluster && sees_all(status.at("cameras"), sight_of(identity));
+}
+
 std::shared_ptr<const std::string> ShownStatus::text_of(const Identity& identity) {
   auto now = newest();
   const std::lock_guard lock(mutex_);
   Shown& shown = shown_to(identity, std::move(now));
-  const json& cameras = shown.status->at("cameras");
-  const auto cluster = shown.status->find("cluster");
-  const bool sees_cluster = cluster == shown.status->end() || sees_all(cluster->at("cameras"), sight_of(identity));
-  if (sees_cluster && sees_all(cameras, sight_of(identity))) {
-    if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
-    return shown.text;
-  }
-  return std::make_shared<std::string>(json_text(seen_by(identity, *shown.status, Permission::view)));
+  if (!shows_all(*shown.status, identity))
+    return std::make_shared<std::string>(json_text(seen_by(identity, *shown.status, Permission::view)));
+  if (!shown.text) shown.text = std::make_shared<std::string>(json_text(*shown.status));
+  return shown.text;
+}
+
+std::shared_ptr<const json> ShownStatus::settled_of(const Identity& identity) {
+  auto now = newest();
+  const std::lock_guard lock(mutex_);
+  Shown& shown = shown_to(identity, std::move(now));
+  if (!shows_all(*shown.status, identity))
+    return std::make_shared<json>(settled_status(seen_by(identity, *shown.status, Permission::view)));
+  if (!shown.settled) shown.settled = std::make_shared<json>(settled_status(*shown.status));
+  return shown.settled;
 }
 
 json ShownStatus::cameras_of(const Identity& identity) {

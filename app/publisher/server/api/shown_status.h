@@ -31,6 +31,8 @@ class ShownStatus {
   [[nodiscard]] std::shared_ptr<const nlohmann::json> of(const Identity& identity);
   // The same as text, with those of its cameras alone that may be viewed, and their graphs without hidden mosaics.
   [[nodiscard]] std::shared_ptr<const std::string> text_of(const Identity& identity);
+  // The same as the pages show it (api/settled_status.h).
+  [[nodiscard]] std::shared_ptr<const nlohmann::json> settled_of(const Identity& identity);
   // Those of its cameras that may be viewed, by name. Their graphs lead to no mosaic that may not. Throws likewise.
   [[nodiscard]] nlohmann::json cameras_of(const Identity& identity);
   // One that may be viewed; nothing: there is none of that name. Throws likewise.
@@ -43,8 +45,11 @@ class ShownStatus {
   // For some users; null: nobody has asked yet.
   struct Shown {
     std::shared_ptr<const nlohmann::json> status;
-    std::shared_ptr<const std::string> text;  // of all cameras
+    // Of all cameras.
+    std::shared_ptr<const std::string> text;
+    std::shared_ptr<const nlohmann::json> settled;
   };
+  static bool shows_all(const nlohmann::json& status, const Identity& identity);
   [[nodiscard]] std::shared_ptr<const nlohmann::json> newest() const;
   Shown& shown_to(const Identity& identity, std::shared_ptr<const nlohmann::json> newest);
 

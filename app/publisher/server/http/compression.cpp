@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/ascii_case.h"
 #include "core/error.h"
@@ -24,6 +25,17 @@ bool is_refused(std::string_view parameters) {
   return parameters.substr(equals + 1).find_first_of("123456789") == std::string_view::npos;
 }
 
+void begin_gzip(z_stream& stream, int level) {
+  if (::deflateInit2(&stream, level, Z_DEFLATED, window_bits + with_gzip_header, memory_level, Z_DEFAULT_STRATEGY) !=
+      Z_OK)
+    throw Error("zlib cannot be used");
+}
+
+void give(z_stream& stream, std::string_view text) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's C does not know const
+  stream.avail_in = static_cast<uInt>(text.size());
+}
+
 }  // namespace
 
 bool takes_gzip(std::string_view accept_encoding) {
@@ -41,18 +53,33 @@ bool takes_gzip(std::string_view accept_encoding) {
 
 std::string gzip(std::string_view text, int level) {
   z_stream stream{};
-  if (::deflateInit2(&stream, level, Z_DEFLATED, window_bits + with_gzip_header, memory_level, Z_DEFAULT_STRATEGY) !=
-      Z_OK)
-    throw Error("zlib cannot be used");
+  begin_gzip(stream, level);
   std::string out(::deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's C does not know const
-  stream.avail_in = static_cast<uInt>(text.size());
+  give(stream, text);
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   const int result = ::deflate(&stream, Z_FINISH);
   out.resize(stream.total_out);
   ::deflateEnd(&stream);
   if (result != Z_STREAM_END) throw Error("zlib did not compress all of a text");
+  return out;
+}
+
+GzipStream::GzipStream() : stream_(std::make_unique<z_stream>()) { begin_gzip(*stream_, Z_DEFAULT_COMPRESSION); }
+
+GzipStream::~GzipStream() { ::deflateEnd(stream_.get()); }
+
+std::string GzipStream::add(std::string_view text) {
+  give(*stream_, text);
+  std::string out;
+  std::array<char, 16384> part{};
+  do {
+    stream_->next_out = reinterpret_cast<Bytef*>(part.data());
+    stream_->avail_out = static_cast<uInt>(part.size());
+    const int result = ::deflate(stream_.get(), Z_SYNC_FLUSH);
+    if (result != Z_OK && result != Z_BUF_ERROR) throw Error("zlib did not compress all of a text");
+    out.append(part.data(), part.size() - stream_->avail_out);
+  } while (stream_->avail_out == 0);
   return out;
 }
 

@@ -1,10 +1,13 @@
 // Answers as gzip, for those who take it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "app/publisher/server/http/server.h"
+
+struct z_stream_s;  // NOLINT(readability-identifier-naming): zlib's
 
 namespace campipe {
 
@@ -12,6 +15,20 @@ namespace campipe {
 bool takes_gzip(std::string_view accept_encoding);
 // `level`: zlib's, 1 (quick) to 9 (small).
 std::string gzip(std::string_view text, int level);
+// A text that goes on for long, of which each part can be read when it comes. It takes 256 KiB.
+class GzipStream {
+ public:
+  GzipStream();
+  ~GzipStream();
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  // `text`: not empty.
+  std::string add(std::string_view text);
+
+ private:
+  const std::unique_ptr<z_stream_s> stream_;
+};
 // Compresses a body of text, quickly, where `takes_gzip`, it saves something, and nobody has done it.
 void compress(HttpAnswer& answer, bool takes_gzip);
 

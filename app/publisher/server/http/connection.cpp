@@ -282,6 +282,10 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     co_await serve_relay(shared_from_this(), exchange, *answer.relay_to);
     co_return;
   }
+  if (answer.events) {
+    co_await serve_events(shared_from_this(), exchange, std::move(answer.events));
+    co_return;
+  }
   if (!answer.live_streams.empty()) {
     co_await serve_many(shared_from_this(), exchange, std::move(answer.live_streams));
     co_return;

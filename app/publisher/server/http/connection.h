@@ -97,6 +97,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void end_if_taken_back();
   HttpStream& stream() { return stream_; }
   HttpShared& shared() { return *shared_; }
+  [[nodiscard]] const std::string& holder() const { return place_.holder(); }
 
   struct Exchange {
     HttpMessage message;
@@ -149,5 +150,8 @@ boost::asio::awaitable<void> serve_endless(std::shared_ptr<HttpConnection> conne
 // Another one: of many streams.
 boost::asio::awaitable<void> serve_many(std::shared_ptr<HttpConnection> connection, HttpConnection::Exchange& exchange,
                                         std::vector<std::string> streams);
+// Another one: of events.
+boost::asio::awaitable<void> serve_events(std::shared_ptr<HttpConnection> connection,
+                                          HttpConnection::Exchange& exchange, HttpAnswer::Events events);
 
 }  // namespace campipe

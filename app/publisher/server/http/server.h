@@ -71,6 +71,11 @@ struct HttpAnswer {
   // owns all that it uses: where the disk does not answer, neither it nor its thread is waited for at the end.
   using DiskWork = std::function<HttpAnswer(DiskNote& note)>;
   DiskWork on_disk;
+  // Called every two seconds, on a thread for handlers, for as long as the client stays: what it returns is sent
+  // instead of all this, as text/event-stream. Nothing: it is over. Not called again before that is on its way. Empty:
+  // no events.
+  using Events = std::function<std::optional<std::string>()>;
+  Events events;
   // Sent instead of all this for as long as the client stays: the live streams of these names, for `/live`.
   std::vector<std::string> live_streams;
   // The node of the cluster whose answer this is to be: the request goes on to there. Empty: no node has what is asked
