@@ -31,6 +31,10 @@ export async function openPage(browser, options = {}) {
   return page;
 }
 
+// From its next load on the page asks for each status, as where no stream comes through: a test can wait for the answer,
+// or make another one of it.
+export const askForStatus = (page) => page.addInitScript(() => delete window.EventSource);
+
 // Within a suite: the rig that `start` starts, a browser, and for each test a page of its own, by `take`.
 export function browseRig(start, take, options) {
   let rig;

@@ -1,7 +1,7 @@
 // The frame around the pages: focus, keys, the clipboard, and the wall for a monitor that nobody sits at.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
-import {browseRig, expectMoving, tile} from './browser.mjs';
+import {askForStatus, browseRig, expectMoving, tile} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const pattern = 'test://pattern?width=160&height=120&rate=5';
@@ -85,6 +85,7 @@ describe('frame', {timeout: 200000}, () => {
   });
 
   test('a kiosk has frames alone, and stays one', async () => {
+    await askForStatus(page);
     await page.goto(`${rig.base}/?kiosk=1`);
     await expectMoving(page, 'dock');
     assert.equal(await page.isVisible('.bar'), false);

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import './static_loader.mjs';
 
+globalThis.window ??= {MediaSource: class extends EventTarget {}};
+globalThis.URL.createObjectURL = () => '';
+globalThis.WebSocket ??= class {};
 const {Timeline} = await import('/static/timeline.js');
 const {fragmentOf} = await import('/static/mp4.js');
 const {byUrgency, layOut} = await import('/static/layout.js');
@@ -13,11 +16,9 @@ globalThis.document ??= {addEventListener() {}};
 const {clockOf} = await import('/static/cluster.js');
 const {summaryOf, urgencyOf} = await import('/static/conditions.js');
 const {troublesOf, withoutAddresses} = await import('/static/troubles.js');
-globalThis.window ??= {MediaSource: class extends EventTarget {}};
-globalThis.URL.createObjectURL = () => '';
-globalThis.WebSocket ??= class {};
 const {MediaSink} = await import('/static/media_sink.js');
 const {MessageReader} = await import('/static/http_socket.js');
+const {patched} = await import('/static/status_stream.js');
 
 const timescale = 90000;
 
@@ -155,6 +156,14 @@ test('messages of an answer over HTTP, however it is cut', () => {
   }
 });
 
+test('a merge patch makes another document, and leaves the one before', () => {
+  const before = {a: 1, b: {c: 2, d: 3}, list: [1], same: {}};
+  const after = patched(before, {a: null, b: {d: 4, e: {f: null, g: 5}}, list: [{h: null}], new: false});
+  assert.deepEqual(after, {b: {c: 2, d: 4, e: {g: 5}}, list: [{h: null}], same: {}, new: false});
+  assert.deepEqual(before, {a: 1, b: {c: 2, d: 3}, list: [1], same: {}});
+  assert.equal(after.same, before.same);
+});
+
 describe('live edge', () => {
   const player = (currentTime) => ({currentTime, playbackRate: 1, seeking: false});
 
@@ -261,7 +270,6 @@ describe('requests', () => {
     let taken = 0;
     globalThis.fetch = async () => answers[taken++]();
     globalThis.setTimeout = (done) => before[1](done, 0);
-    globalThis.document ??= {addEventListener() {}};
     try {
       await run(await import('/static/api.js'));
     } finally {

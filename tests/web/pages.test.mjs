@@ -1,7 +1,7 @@
 // The pages of one camera, of recordings and of the system; who may see them.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
-import {browseRig, expectMoving, tile} from './browser.mjs';
+import {askForStatus, browseRig, expectMoving, tile} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const cameras = `  dock:
@@ -329,6 +329,7 @@ describe('login', {timeout: 200000}, () => {
   }
 
   test('nothing without a login; back to where one wanted to go; out again', async () => {
+    await askForStatus(page);
     await page.goto(`${rig.base}/camera/dock`);
     await page.waitForURL('**/login?next=**');
     await logIn('ann', 'wrong');

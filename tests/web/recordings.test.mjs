@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {describe, test} from 'node:test';
-import {browseRig} from './browser.mjs';
+import {askForStatus, browseRig} from './browser.mjs';
 import {Rig, eventually} from './rig.mjs';
 
 const codecs = {
@@ -175,6 +175,7 @@ describe('recordings', {timeout: 300000}, () => {
   });
 
   test('what is chosen is shown when it is asked for, and the zone of the times is named', async () => {
+    await askForStatus(page);
     await open([recording(1)], 404);
     assert.match(await page.textContent('.head'), /Times are those of this browser: \S+ \(UTC[+−]\d/);
     await page.waitForSelector('select[name=camera] option[value=dock]', {state: 'attached'});

@@ -1,7 +1,7 @@
 // What is wrong with a camera, in words, wherever it is shown; and where not all fit, what fails comes first.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
-import {browseRig, expectMoving, tile} from './browser.mjs';
+import {askForStatus, browseRig, expectMoving, tile} from './browser.mjs';
 import {Rig, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=160&height=120&rate=5';
@@ -81,6 +81,7 @@ describe('trouble', {timeout: 300000}, () => {
   });
 
   test('the summary changes only with its words', async () => {
+    await askForStatus(page);
     await page.goto(rig.base);
     await page.waitForSelector('#summary:not(:empty)');
     await page.evaluate(() => {
@@ -127,6 +128,7 @@ describe('trouble', {timeout: 300000}, () => {
   });
 
   test('where not all fit, what fails comes first, and plays on', async () => {
+    await askForStatus(page);
     await page.setViewportSize({width: 1920, height: 1080});
     await page.goto(rig.base);
     await expectMoving(page, 'well');
@@ -171,6 +173,7 @@ describe('trouble', {timeout: 300000}, () => {
   });
 
   test('the line about the rig covers a wall, and does not change it', async () => {
+    await askForStatus(page);
     await page.setViewportSize({width: 1920, height: 1080});
     await page.goto(rig.base);
     await expectMoving(page, 'well');

@@ -1,5 +1,7 @@
 // The rig's API: requests, who is logged in, and the status that all pages share.
+import {goesByHttp} from './live_socket.js';
 import {addressOf} from './root.js';
+import {followStatus} from './status_stream.js';
 
 const loggedOut = {user: '', permissions: [], cameras: null, csrf: ''};
 let session = loggedOut;
@@ -93,8 +95,12 @@ export const camerasOf = (status) =>
 
 const listeners = new Set();
 const period = 2000;
+const streamPause = 60000; // ms, where something in between keeps streams back
 let timer = 0;
 let asking = false;
+let endStream = null; // while there is one
+let isRefused = false; // the stream, from which nothing came
+let streamFrom = 0; // by Date.now()
 let latest = null; // {status, rates, previous}
 let failedSince = 0;
 
@@ -106,14 +112,35 @@ export const rigAnswers = () => latest !== null && !failedSince;
 export function watchStatus(listener) {
   listeners.add(listener);
   if (latest) listener(latest);
-  if (!timer && !asking) ask();
+  begin();
   return () => {
     listeners.delete(listener);
-    if (listeners.size === 0) {
-      clearTimeout(timer);
-      timer = 0;
-    }
+    if (listeners.size === 0) rest();
   };
+}
+
+// A stream takes one of six connections that a browser has to a host, as live video over HTTP does; the pages of a wall
+// of monitors may be in one browser.
+const mayStream = () => Boolean(globalThis.EventSource) && !goesByHttp() && Date.now() >= streamFrom;
+
+function begin() {
+  if (endStream || timer || asking || listeners.size === 0 || document.hidden) return;
+  if (!mayStream()) return ask();
+  endStream = followStatus(
+    (status) => notify(took(status)),
+    (hadAny) => {
+      endStream = null;
+      isRefused = !hadAny;
+      ask(); // which finds out what is wrong
+    },
+  );
+}
+
+function rest() {
+  clearTimeout(timer);
+  timer = 0;
+  endStream?.();
+  endStream = null;
 }
 
 function notify(message) {
@@ -146,33 +173,46 @@ function ratesOf(status, latest) {
   return rates;
 }
 
+function took(status) {
+  clockOffset = Date.parse(status.time_utc) - Date.now();
+  began = Date.parse(status.time_utc) - 1000 * status.uptime_s;
+  intentionalDrops = status.intentional_drops ?? [];
+  latest = {status, rates: ratesOf(status, latest)};
+  failedSince = 0;
+  return latest;
+}
+
 async function ask() {
-  clearTimeout(timer);
-  timer = 0;
   asking = true;
   let message;
   let mayAskAgain = true;
   try {
-    const status = await get('status');
-    clockOffset = Date.parse(status.time_utc) - Date.now();
-    began = Date.parse(status.time_utc) - 1000 * status.uptime_s;
-    intentionalDrops = status.intentional_drops ?? [];
-    const rates = ratesOf(status, latest);
-    message = latest = {status, rates};
-    failedSince = 0;
+    message = took(await get('status'));
+    if (isRefused) streamFrom = Date.now() + streamPause;
   } catch (error) {
     failedSince ||= Date.now();
     message = {error: error.message, since: failedSince};
     mayAskAgain = error.status !== 401; // the page that comes after the login asks
   }
-  asking = false;
+  asking = isRefused = false;
   if (!mayAskAgain) return;
-  if (listeners.size > 0 && !document.hidden) timer = setTimeout(ask, period);
+  if (listeners.size > 0 && !document.hidden) {
+    timer = setTimeout(() => {
+      timer = 0;
+      begin();
+    }, period);
+  }
   notify(message);
 }
 
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden && listeners.size > 0 && !asking) ask();
+  rest();
+  begin();
+});
+globalThis.addEventListener?.('livebyhttp', () => {
+  if (!endStream) return;
+  rest();
+  begin();
 });
 
 // Causes that the configuration asks for: what is dropped by them is not lost.
