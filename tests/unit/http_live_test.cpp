@@ -11,6 +11,7 @@
 #include "app/publisher/server/session_cookie.h"
 #include "core/log.h"
 #include "core/utc_text.h"
+#include "tests/unit/audio_clip.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/http_live_test_support.h"
 #include "tests/unit/temporary_folder.h"
@@ -58,6 +59,36 @@ TEST_F(HttpLiveTest, IsSentOverWebSocketAsThePageWantsIt) {
   EXPECT_EQ(viewers[0]["camera"], "dock");
   EXPECT_EQ(viewers[0]["form"], "fmp4");
   EXPECT_EQ(viewers[0]["sent"], 20);
+}
+
+// Apart from the frames, and only for who asks for it.
+TEST_F(HttpLiveTest, SendsSoundToWhoListens) {
+  const test::TemporaryFolder folder;
+  const test::Sent sent = test::make(folder.path() / "a.mkv",
+                                     "-f lavfi -i testsrc2=size=160x128:rate=25:duration=2 -f "
+                                     "lavfi -i sine=sample_rate=8000:duration=2 "
+                                     "-c:v libx264 -g 25 -bf 0 -c:a pcm_alaw");
+  send(1);
+  WebSocketClient page(port(), "/cameras/dock/live");
+  WebSocketClient listener(port(), "/cameras/dock/live?sound=1");
+  EXPECT_EQ(next_of(listener, "unplayable")["reason"], "this camera sends no sound");
+  stream_->set_audio(sent.audio_parameters);
+  EXPECT_FALSE(next_of(page, "sound").is_null());
+  std::size_t next = 0;
+  for (const test::Packet& video : sent.video.packets) {
+    stream_->offer(video.view(), sent.video.parameters);
+    for (; next < sent.audio.size() && sent.audio[next].times.pts < video.dts; ++next)
+      stream_->offer_audio(sent.audio[next].view());
+  }
+  const auto init = next_of(listener, "init");
+  EXPECT_EQ(init["mime"], "audio/mp4; codecs=\"mp4a.40.2\"");
+  EXPECT_FALSE(init.contains("width"));
+  EXPECT_EQ(next_binary(listener).substr(4, 4), "ftyp");
+  EXPECT_EQ(next_binary(listener).substr(4, 4), "moof");
+  EXPECT_THAT(next_of(page, "init")["mime"].get<std::string>(), StartsWith("video/mp4; codecs=\"avc1."));
+  std::vector<std::string> forms;
+  for (const json& viewer : server_.viewers()) forms.push_back(viewer["form"]);
+  EXPECT_THAT(forms, testing::UnorderedElementsAre("fmp4", "sound"));
 }
 
 TEST_F(HttpLiveTest, TellsWhatBecomesOfTheCamera) {

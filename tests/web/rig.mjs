@@ -142,9 +142,11 @@ export class Etcd {
 // tools/testcam: a camera by RTSP that can be taken away and comes back under the same address. GStreamer may end it by
 // an assertion of its own (gst_rtsp_media_get_rates): then it comes back, too.
 export class TestCamera {
-  static async start(port) {
+  // `more`: arguments of tools/testcam.
+  static async start(port, more = []) {
     const camera = new TestCamera();
     camera.port = port;
+    camera.more = more;
     await camera.#spawn();
     return camera;
   }
@@ -155,7 +157,8 @@ export class TestCamera {
 
   async #spawn(codec = 'h264') {
     const program = path.resolve(import.meta.dirname, '../../tools/testcam');
-    const options = ['--port', String(this.port), '--width', '320', '--height', '240', '--rate', '15', '--gop', '15'];
+    const size = ['--width', '320', '--height', '240', '--rate', '15', '--gop', '15'];
+    const options = ['--port', String(this.port), ...size, ...this.more];
     this.child = spawn('/usr/bin/python3', [program, ...options, '--codec', codec], {stdio: ['pipe', 'pipe', 'inherit']});
     const lines = readline.createInterface({input: this.child.stdout});
     await new Promise((resolve, reject) => {

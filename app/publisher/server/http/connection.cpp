@@ -44,7 +44,9 @@ LivePlace place_of(const HttpGate::Passed& passed) {
   const auto output = passed.request.query.find("output");
   const bool has_output = output != passed.request.query.end() && !output->second.empty();
   const std::string& camera = passed.camera->camera;
-  return {camera, has_output ? camera + "/" + output->second : camera};
+  const auto sound = passed.request.query.find("sound");
+  const bool listens = sound != passed.request.query.end() && sound->second == "1";
+  return {camera, has_output ? camera + "/" + output->second : camera, listens};
 }
 
 // Nothing: it is answered here. Whose node it is not known of is another matter.

@@ -14,6 +14,7 @@ namespace campipe {
 struct LivePlace {
   std::string camera;
   std::string stream;  // "dock" or "dock/small"
+  bool sound = false;  // its sound is wanted, and not its frames; of the WebSocket
 };
 // `stream`: as the rig's names of streams are.
 LivePlace live_place(const std::string& stream);

@@ -47,12 +47,13 @@ bool StateMessages::is_known() const {
 }
 
 LiveFeed::LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> counters,
-                   std::function<void()> ready)
+                   std::function<void()> ready, LiveForm form)
     : rig_(rig),
       camera_(std::move(camera)),
       name_(std::move(stream)),
       counters_(std::move(counters)),
       ready_(std::move(ready)),
+      form_(form),
       state_(rig, camera_) {}
 
 LiveFeed::Next LiveFeed::next(LiveMessage& message) {
@@ -78,7 +79,15 @@ LiveFeed::Next LiveFeed::next(LiveMessage& message) {
 void LiveFeed::look() {
   if (const auto state = state_.next()) queue(*state);
   attach();
+  tell_of_sound();
   count_losses();
+}
+
+// Once: sound that does not come any more is silence.
+void LiveFeed::tell_of_sound() {
+  if (form_ == LiveForm::sound || has_sound_ || !stream_ || !stream_->has_sound()) return;
+  has_sound_ = true;
+  queue({{"type", "sound"}});
 }
 
 void LiveFeed::attach() {
@@ -91,31 +100,22 @@ void LiveFeed::attach() {
     losses_.sent = 0;
     serial_ = 0;  // of another stream, which counts anew; or it is sent once more after a pause
     attached_ = Clock::now();
-    viewer_ = stream_->watch(LiveForm::fmp4);
+    viewer_ = stream_->watch(form_);
     viewer_->on_ready(ready_);
   }
-  const std::string failure = stream_->failure(LiveForm::fmp4);
+  const std::string failure = stream_->failure(form_);
   if (failure == failure_) return;
   failure_ = failure;
   if (failure.empty()) return;
   queue_with_instead({{"type", "unplayable"}, {"reason", failure}});
-  if (!has_instead()) stream_->log_failure(LiveForm::fmp4, failure);
+  if (form_ == LiveForm::fmp4 && !has_instead()) stream_->log_failure(form_, failure);
 }
 
 void LiveFeed::take_in(const LivePiece& piece) {
   const LiveHeader& header = *piece.header;
   if (header.serial != serial_) {
     serial_ = header.serial;
-    nlohmann::json init{{"type", "init"},
-                        {"mime", header.mime},
-                        {"width", header.stream.format.width},
-                        {"height", header.stream.format.height},
-                        {"serial", header.serial}};
-    if (piece.times.capture_utc > 0) {
-      init["capture_utc"] = utc_text(piece.times.capture_utc);
-      init["capture_clock"] = piece.times.capture_clock == CaptureClock::camera ? "camera" : "arrival";
-    }
-    queue_with_instead(std::move(init));
+    queue_with_instead(init_message(piece));
     waiting_.push_back({{}, header.bytes});
   }
   if (piece.after_loss) {
@@ -127,6 +127,19 @@ void LiveFeed::take_in(const LivePiece& piece) {
   ++counters_->sent;
   counters_->bytes += piece.bytes->size();
   count_losses();
+}
+
+nlohmann::json LiveFeed::init_message(const LivePiece& piece) const {
+  const LiveHeader& header = *piece.header;
+  nlohmann::json init{{"type", "init"}, {"mime", header.mime}, {"serial", header.serial}};
+  if (form_ == LiveForm::sound) return init;
+  init["width"] = header.stream.format.width;
+  init["height"] = header.stream.format.height;
+  if (piece.times.capture_utc > 0) {
+    init["capture_utc"] = utc_text(piece.times.capture_utc);
+    init["capture_clock"] = piece.times.capture_clock == CaptureClock::camera ? "camera" : "arrival";
+  }
+  return init;
 }
 
 void LiveFeed::count_losses() { counters_->dropped = losses_.before + (viewer_ ? viewer_->dropped() : 0); }
@@ -147,7 +160,9 @@ void LiveFeed::resume() {
 }
 
 // Who cannot play the camera's own stream may have another.
-bool LiveFeed::has_instead() const { return name_ == camera_ && rig_.stream(camera_ + "/" + browser_output); }
+bool LiveFeed::has_instead() const {
+  return form_ == LiveForm::fmp4 && name_ == camera_ && rig_.stream(camera_ + "/" + browser_output);
+}
 
 void LiveFeed::queue_with_instead(nlohmann::json message) {
   if (has_instead()) message["instead"] = browser_output;

@@ -1,6 +1,6 @@
 // What is sent to one who watches a camera's page, as docs/api.md has it: the camera's state, what browsers must know
-// before the first frame, frames, losses. It stays with the camera while that comes, goes and changes. Used on one
-// thread, but for `ready`.
+// before the first frame, frames, losses; or the same of its sound. It stays with the camera while that comes, goes and
+// changes. Used on one thread, but for `ready`.
 #pragma once
 
 #include <deque>
@@ -47,8 +47,9 @@ class LiveFeed {
   enum class Next : std::uint8_t { message, nothing, over };
 
   // `stream`: "dock" or "dock/small". `ready`: as LiveViewer::on_ready().
+  // `form`: fmp4, or sound.
   LiveFeed(RigView& rig, std::string camera, std::string stream, std::shared_ptr<HttpViewer> counters,
-           std::function<void()> ready);
+           std::function<void()> ready, LiveForm form = LiveForm::fmp4);
 
   // `over`: the camera was removed.
   Next next(LiveMessage& message);
@@ -65,6 +66,8 @@ class LiveFeed {
     std::uint64_t sent = 0;    // of this viewer, that messages were sent of
   };
   void attach();
+  void tell_of_sound();
+  [[nodiscard]] nlohmann::json init_message(const LivePiece& piece) const;
   void take_in(const LivePiece& piece);
   void count_losses();
   void queue(const nlohmann::json& message);
@@ -76,6 +79,7 @@ class LiveFeed {
   const std::string name_;
   const std::shared_ptr<HttpViewer> counters_;
   const std::function<void()> ready_;
+  const LiveForm form_;
   StateMessages state_;
   std::shared_ptr<LiveStream> stream_;
   std::shared_ptr<LiveViewer> viewer_;  // null: paused, or there is no stream
@@ -84,6 +88,7 @@ class LiveFeed {
   std::string failure_;       // that was sent last
   std::uint64_t serial_ = 0;  // of the header that was sent last
   Losses losses_;
+  bool has_sound_ = false;  // as was sent last
   bool paused_ = false;
   bool over_ = false;
 };

@@ -43,6 +43,13 @@ std::string hevc_codec(Bytes record) {
 
 }  // namespace
 
+std::string mime_of_sound(const AudioParameters& audio) {
+  if (audio.codec == "opus") return "audio/mp4; codecs=\"opus\"";
+  if (audio.codec != "aac" || audio.extradata.size() < 2) return "";
+  const int type = audio.extradata[0] >> 3;  // AudioSpecificConfig: 31 is an escape to rare ones
+  return type == 0 || type == 31 ? "" : text("audio/mp4; codecs=\"mp4a.40.%d\"", type);
+}
+
 std::string mime_of_init_segment(Bytes segment) {
   std::string codec;
   if (const Bytes avc = contents_of(segment, "avcC", 4); !avc.empty()) codec = avc_codec(avc);

@@ -59,24 +59,22 @@ void write_header(AVFormatContext& context, LiveForm form) {
 }  // namespace
 
 std::string why_no_form(LiveForm form, const std::string& codec) {
-  if (form == LiveForm::packets || codec == "h264" || codec == "hevc") return {};
+  if (form == LiveForm::packets || form == LiveForm::sound || codec == "h264" || codec == "hevc") return {};
   const std::string what = is_mp4(form) ? "browsers cannot play " : "MPEG-TS cannot carry ";
   return what + codec + " (set encode.codec to h264)";
 }
 
 bool can_hold(LiveForm form, const AudioParameters& audio) {
   if (form == LiveForm::mp4) return can_hold(Container::mp4, audio);
+  if (form == LiveForm::sound) return !mime_of_sound(audio).empty();
   constexpr std::array<std::string_view, 6> in_ts{"aac", "mp2", "mp3", "ac3", "eac3", "opus"};
   return form == LiveForm::mpegts && std::ranges::count(in_ts, audio.codec) != 0 && audio.sample_rate > 0;
 }
 
 LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream, const std::optional<AudioParameters>& audio)
     : form_(form), io_(open_memory_output(written_)), packet_(make_av_packet()) {
-  if (const std::string why = why_no_form(form, stream.codec); !why.empty()) throw Error(why);
-  if (lacks_headers(stream)) throw Error("the stream has not sent its parameter sets");
-  const double rate = stream.frame_rate;
-  step_ = std::isfinite(rate) && rate > 0 ? std::llround(time_base.den / rate) : time_base.den / 25;
-  open(stream);
+  open();
+  if (form != LiveForm::sound) add_video(stream);
   if (audio) add_audio(*audio);
   write_header(*context_, form_);
   std::vector<std::uint8_t> begin = std::exchange(written_, {});
@@ -85,16 +83,27 @@ LiveMuxer::LiveMuxer(LiveForm form, const StreamParameters& stream, const std::o
     return;
   }
   header_ = std::move(begin);
-  mime_ = audio ? "video/mp4" : mime_of_init_segment(header_);
+  if (form_ == LiveForm::sound) {
+    mime_ = mime_of_sound(*audio);
+  } else {
+    mime_ = audio ? "video/mp4" : mime_of_init_segment(header_);
+  }
 }
 
-void LiveMuxer::open(const StreamParameters& stream) {
+void LiveMuxer::open() {
   AVFormatContext* context = nullptr;
   const char* name = is_mp4(form_) ? "mp4" : "mpegts";
   av_check(avformat_alloc_output_context2(&context, nullptr, name, nullptr), name);
   context_.reset(context);
   context_->pb = io_.get();
   context_->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;  // as which FFmpeg 5 takes FLAC in MP4
+}
+
+void LiveMuxer::add_video(const StreamParameters& stream) {
+  if (const std::string why = why_no_form(form_, stream.codec); !why.empty()) throw Error(why);
+  if (lacks_headers(stream)) throw Error("the stream has not sent its parameter sets");
+  const double rate = stream.frame_rate;
+  step_ = std::isfinite(rate) && rate > 0 ? std::llround(time_base.den / rate) : time_base.den / 25;
   AVStream* track = avformat_new_stream(context_.get(), nullptr);
   if (track == nullptr) throw std::bad_alloc();
   set_codec_parameters(*track->codecpar, stream);

@@ -1,5 +1,5 @@
-// One stream in a form that travels, made by libavformat in memory: fragmented MP4, each frame and each frame of
-// audio a fragment of its own, or MPEG-TS. Fragments of frames say when these were taken
+// One stream in a form that travels, made by libavformat in memory: fragmented MP4, each frame and each frame of audio
+// a fragment of its own, of audio alone, too, or MPEG-TS. Fragments of frames say when these were taken
 // (stages/sinks/producer_time.h). For one thread at a time.
 #pragma once
 
@@ -23,13 +23,13 @@ namespace campipe {
 
 // Why a codec has no such form; empty: it has one.
 std::string why_no_form(LiveForm form, const std::string& codec);
-// Whether mpegts or mp4 takes it.
+// Whether mpegts, mp4 or sound takes it.
 bool can_hold(LiveForm form, const AudioParameters& audio);
 
 class LiveMuxer {
  public:
   // Not for packets. `stream` and `audio` with their headers (stages/sinks/stream_headers.h); can_hold(form, *audio).
-  // Throws Error.
+  // Of sound there must be `audio`, and `stream` does not matter. Throws Error.
   LiveMuxer(LiveForm form, const StreamParameters& stream, const std::optional<AudioParameters>& audio = {});
   LiveMuxer(const LiveMuxer&) = delete;
   LiveMuxer& operator=(const LiveMuxer&) = delete;
@@ -48,7 +48,8 @@ class LiveMuxer {
     void operator()(AVBSFContext* filter) const { av_bsf_free(&filter); }
   };
 
-  void open(const StreamParameters& stream);
+  void open();
+  void add_video(const StreamParameters& stream);
   void add_audio(const AudioParameters& audio);
   void begin_headers();
   void fill(const PacketView& packet);

@@ -16,8 +16,8 @@ namespace campipe {
 // packets: as the encoder made them (for H.264 and HEVC from our encoders Annex B; from a camera's own stream as its
 // extradata have it), and audio. fmp4: for browsers, one fragment for each frame, without audio. mpegts: whole
 // transport stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of
-// audio.
-enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4 };
+// audio. sound: for browsers, audio alone, encoded as AAC where they would not play it: each of its pieces is `key`.
+enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4, sound };
 
 using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
 
@@ -26,8 +26,10 @@ struct LiveHeader {
   std::uint64_t serial = 0;  // grows with every new encoder whose stream differs, with other audio, and with every
                              // break in time
   StreamParameters stream;
-  std::string mime;   // of fmp4: "video/mp4; codecs=\"avc1.64001f\""; of mpegts "video/mp2t"; of packets empty
-  SharedBytes bytes;  // fmp4, mp4: ftyp and moov; else null
+  // Of fmp4: "video/mp4; codecs=\"avc1.64001f\""; of sound: "audio/mp4; codecs=\"mp4a.40.2\""; of mpegts "video/mp2t";
+  // of packets empty.
+  std::string mime;
+  SharedBytes bytes;                          // fmp4, mp4, sound: ftyp and moov; else null
   std::optional<AudioParameters> audio = {};  // with its headers; nothing: no pieces of audio come
 };
 

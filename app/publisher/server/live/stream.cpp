@@ -101,6 +101,7 @@ std::optional<FrameTimes> LiveStream::newest_times() const {
 std::string LiveStream::failure(LiveForm form) const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->offered) return {};
+  if (form == LiveForm::sound && !state_->audio.next) return "this camera sends no sound";
   const std::string& failure = state_->of(form).failure;
   return failure.empty() ? why_no_form(form, state_->offered->codec) : failure;
 }
@@ -114,6 +115,12 @@ std::optional<StreamParameters> LiveStream::parameters() const {
   const std::lock_guard lock(state_->mutex);
   if (!state_->offered) return std::nullopt;
   return state_->stream;
+}
+
+bool LiveStream::has_sound() const {
+  const std::lock_guard lock(state_->mutex);
+  const auto& sound = state_->audio.next;
+  return sound && (can_hold(LiveForm::sound, *sound) || SoundEncoder::takes(*sound));
 }
 
 LiveCounts LiveStream::counts() const {

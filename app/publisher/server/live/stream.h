@@ -1,7 +1,7 @@
-// What one output of a camera offers to those who watch: its newest GOP, so that a new viewer has a
-// frame at once, and everything that comes after it, in the form that the viewer wants. Packets come from the
-// encoder as they are; nothing is encoded again. Where the camera has audio, it goes beside the frames into the forms
-// that can hold it.
+// What one output of a camera offers to those who watch: its newest GOP, so that a new viewer has a frame at once, and
+// everything that comes after it, in the form that the viewer wants. Packets come from the encoder as they are; nothing
+// is encoded again, but for sound that browsers would not play, while somebody listens. Where the camera has audio, it
+// goes beside the frames into the forms that can hold it.
 //
 // The camera's publishing thread calls offer(), and never waits for a viewer: each viewer has a queue of its own that
 // is bounded in bytes and in time. One that is full loses what is in it, and goes on with the next key frame (or the
@@ -108,6 +108,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // Logs it as a warning, unless that was the last one logged of this form.
   void log_failure(LiveForm form, const std::string& why);
   [[nodiscard]] std::optional<StreamParameters> parameters() const;
+  // Audio that browsers are sent came, or is about to.
+  [[nodiscard]] bool has_sound() const;
   [[nodiscard]] LiveCounts counts() const;
 
  private:

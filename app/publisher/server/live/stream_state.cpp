@@ -35,7 +35,8 @@ const char* name_of(LiveForm form) { return form == LiveForm::mpegts ? "MPEG-TS"
 
 LiveStream::State::State(std::string of_name, const LiveLimits& of_limits, LiveAudience::OnChange on_audience)
     : name(std::move(of_name)), limits(of_limits), audience(std::move(on_audience)) {
-  for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts, LiveForm::mp4}) of(form).form = form;
+  for (const LiveForm form : {LiveForm::packets, LiveForm::fmp4, LiveForm::mpegts, LiveForm::mp4, LiveForm::sound})
+    of(form).form = form;
 }
 
 void LiveStream::State::accept(const PacketView& packet, const StreamParameters& with, Viewers& ready) {
@@ -79,7 +80,7 @@ void LiveStream::State::begin(const StreamParameters& with) {
   need_key = true;
   logged_long_group = false;
   for (Form& form : forms) {
-    form.muxer.reset();
+    form.stop();
     form.header.reset();
     form.group.clear();
     form.failure.clear();
@@ -92,7 +93,8 @@ void LiveStream::State::renew_audio() {
   audio.now = audio.next;
   ++serial;
   of(LiveForm::packets).header.reset();
-  for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4}) of(form).muxer.reset();
+  for (const LiveForm form : {LiveForm::mpegts, LiveForm::mp4, LiveForm::sound}) of(form).stop();
+  of(LiveForm::sound).failure.clear();
 }
 
 // Cameras that send their headers with their frames only may change them so.
@@ -125,7 +127,11 @@ void LiveStream::State::shorten_group() {
 
 void LiveStream::State::start(Form& form) {
   try {
-    const auto track = audio_track(form);
+    auto track = audio_track(form);
+    if (form.form == LiveForm::sound && !can_hold(form.form, *audio.now)) {
+      form.encoder = std::make_unique<SoundEncoder>(*audio.now);
+      track = form.encoder->parameters();
+    }
     form.muxer = std::make_unique<LiveMuxer>(form.form, stream, track);
     LiveHeader header{serial, stream, form.muxer->mime(), nullptr, track};
     if (!form.muxer->header().empty()) {
@@ -140,7 +146,7 @@ void LiveStream::State::start(Form& form) {
 
 // What the form can hold of the camera's audio.
 std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
-  if (!audio.now || form.form == LiveForm::fmp4 || can_hold(form.form, *audio.now)) {
+  if (!audio.now || form.form == LiveForm::fmp4 || form.form == LiveForm::sound || can_hold(form.form, *audio.now)) {
     form.logged_silent.clear();
     return form.form == LiveForm::fmp4 ? std::nullopt : audio.now;
   }
@@ -150,7 +156,7 @@ std::optional<AudioParameters> LiveStream::State::audio_track(Form& form) {
 }
 
 void LiveStream::State::fail(Form& form, const std::string& why) {
-  form.muxer.reset();
+  form.stop();
   form.group.clear();
   form.failure = why;
   // Of fragments only their viewers know whether there is another output for browsers.
@@ -159,25 +165,41 @@ void LiveStream::State::fail(Form& form, const std::string& why) {
 
 void LiveStream::State::log_failure(Form& form, const std::string& why) const {
   if (std::exchange(form.logged_failure, why) == why) return;
+  if (form.form == LiveForm::sound) return spdlog::warn("{}: {}", name, why);
   spdlog::warn("{}: cannot be watched as {}: {}", name, name_of(form.form), why);
 }
 
-// What has failed is tried again at each key frame.
+// What has failed is tried again at each key frame; sound, with other sound.
 std::optional<LivePiece> LiveStream::State::muxed(Form& form, const LivePiece& raw) {
-  if (!form.muxer && raw.key) start(form);
+  const bool is_sound = form.form == LiveForm::sound;
+  if (is_sound && !raw.audio) return std::nullopt;
+  if (!form.muxer && (is_sound ? form.failure.empty() : raw.key)) start(form);
   if (!form.muxer) return std::nullopt;
   try {
     LivePiece piece = raw;
     piece.header = form.header;
-    LiveMuxer& muxer = *form.muxer;
-    const PacketView packet = view_of(raw);
-    piece.bytes =
-        std::make_shared<const std::vector<std::uint8_t>>(raw.audio ? muxer.mux_audio(packet) : muxer.mux(packet));
+    if (is_sound) {
+      piece.key = true;
+      piece.audio = false;
+    }
+    piece.bytes = std::make_shared<const std::vector<std::uint8_t>>(mux(form, raw));
     if (!piece.bytes->empty()) return piece;
   } catch (const Error& error) {
     fail(form, error.what());
   }
   return std::nullopt;
+}
+
+std::vector<std::uint8_t> LiveStream::State::mux(Form& form, const LivePiece& raw) {
+  const PacketView packet = view_of(raw);
+  if (!raw.audio) return form.muxer->mux(packet);
+  if (!form.encoder) return form.muxer->mux_audio(packet);
+  std::vector<std::uint8_t> fragments;
+  for (const SoundEncoder::Sound& sound : form.encoder->encode(packet)) {
+    const std::vector<std::uint8_t> fragment = form.muxer->mux_audio(sound.view());
+    fragments.insert(fragments.end(), fragment.begin(), fragment.end());
+  }
+  return fragments;
 }
 
 void LiveStream::State::hand_out(const LivePiece& raw, Viewers& ready) {
@@ -194,7 +216,7 @@ void LiveStream::State::hand_out(const LivePiece& raw, Viewers& ready) {
 // Audio from before the key frame may come behind it: it is for those who have what came before.
 void LiveStream::State::hand_out(Form& form, const LivePiece& piece, Viewers& ready) {
   const bool is_late = piece.audio && !form.group.empty() && piece.times.pts < form.group.front().times.pts;
-  if ((group.whole && !is_late) || piece.key) form.group.push_back(piece);
+  if (group.whole && !is_late) form.group.push_back(piece);
   const Clock::time_point now = Clock::now();
   for (LiveViewer* viewer : form.viewers) {
     if (!viewer->add(piece, now)) continue;
@@ -222,7 +244,7 @@ void LiveStream::State::leave(LiveViewer& viewer) {
   gone.bytes += viewer.bytes();
   audience.leave();
   if (!form.viewers.empty() || form.form == LiveForm::packets) return;
-  form.muxer.reset();
+  form.stop();
   form.header.reset();
   form.group.clear();
 }

@@ -11,6 +11,7 @@
 
 #include "app/publisher/server/live/audience.h"
 #include "app/publisher/server/live/muxer.h"
+#include "app/publisher/server/live/sound_encoder.h"
 #include "app/publisher/server/live/stream.h"
 
 namespace campipe {
@@ -18,10 +19,15 @@ namespace campipe {
 struct LiveStream::State {
   struct Form {
     LiveForm form = LiveForm::packets;
-    std::unique_ptr<LiveMuxer> muxer;  // null: of `packets`; it has no viewers; it cannot be made
+    std::unique_ptr<LiveMuxer> muxer;       // null: of `packets`; it has no viewers; it cannot be made
+    std::unique_ptr<SoundEncoder> encoder;  // of `sound`, where browsers do not play what comes
     std::shared_ptr<const LiveHeader> header;
     std::vector<LivePiece> group;  // the newest, or its key frame only
     std::string failure;
+    void stop() {
+      muxer.reset();
+      encoder.reset();
+    }
     std::string logged_failure;
     std::string logged_silent;         // the codec of audio that it cannot hold
     std::vector<LiveViewer*> viewers;  // each leaves before it goes
@@ -58,6 +64,7 @@ struct LiveStream::State {
   void start(Form& form);
   std::optional<AudioParameters> audio_track(Form& form);
   std::optional<LivePiece> muxed(Form& form, const LivePiece& raw);
+  static std::vector<std::uint8_t> mux(Form& form, const LivePiece& raw);
   void hand_out(const LivePiece& raw, Viewers& ready);
   void hand_out(Form& form, const LivePiece& piece, Viewers& ready);
   void fail(Form& form, const std::string& why);
@@ -76,7 +83,7 @@ struct LiveStream::State {
   Group group;
   bool logged_long_group = false;
   Audio audio;
-  std::array<Form, 4> forms;
+  std::array<Form, 5> forms;
   LiveCounts gone;  // of viewers who left
   LiveAudience audience;
 };

@@ -7,6 +7,7 @@ import {el, patch, setText} from './dom.js';
 import {bitrate, fps, milliseconds, zoneText} from './format.js';
 import {Plot} from './plot.js';
 import {pathOf} from './root.js';
+import {SoundButton} from './sound_button.js';
 import {Tile} from './tile.js';
 
 const historyPeriod = 2000;
@@ -65,6 +66,7 @@ class CameraPage {
   #motion = el('div', {});
   #motionCard = el('section', {class: 'card', hidden: true}, el('h2', {}, 'Motion'), this.#motion);
   #error = el('p', {class: 'error', role: 'alert'});
+  #sound = new SoundButton();
   #record = el('button', {class: 'button', type: 'button', hidden: true});
   #enable = el('button', {class: 'button', type: 'button', hidden: true});
   #move = el('span', {hidden: true}); // a select for each worker that has a part of it
@@ -87,6 +89,7 @@ class CameraPage {
     this.#tile.element.removeAttribute('href');
     this.#tile.element.classList.add('screen');
     this.#tile.seen = this.#tile.active = true;
+    this.#sound.follow(this.#tile.player);
     this.#record.addEventListener('click', () => this.#switchRecording());
     this.#enable.addEventListener('click', () => this.#switchCamera());
     this.#body = el(
@@ -112,6 +115,7 @@ class CameraPage {
         el(
           'div',
           {class: 'actions'},
+          this.#sound.element,
           this.#move,
           this.#record,
           this.#enable,
@@ -150,6 +154,7 @@ class CameraPage {
       return;
     }
     this.#tile.update(camera, rates[this.#name]);
+    this.#sound.show();
     patch(this.#facts, ...factsOf(camera, rates[this.#name], this.#tile.player.stats));
     const motion = motionOf(camera);
     this.#motionCard.hidden = motion.length === 0;

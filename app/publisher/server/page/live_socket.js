@@ -45,11 +45,11 @@ export class LiveSocket {
     if (!this.#socket && !this.#closed) this.#connect();
   };
 
-  // `output`: '' for the camera's own stream.
+  // output: of the camera; '' for its own stream. sound: of it alone, which goes by WebSocket only.
   // handlers: text(object), bytes(Uint8Array), up(), down({retryAt, isBlocked}). retryAt: by Date.now(); isBlocked:
   // neither way comes through.
-  constructor(camera, output, handlers) {
-    const query = output ? `?output=${encodeURIComponent(output)}` : '';
+  constructor(camera, {output = '', sound = false}, handlers) {
+    const query = sound ? '?sound=1' : output ? `?output=${encodeURIComponent(output)}` : '';
     this.#path = addressOf(`/cameras/${encodeURIComponent(camera)}/live${query}`);
     const url = new URL(this.#path, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';

@@ -66,8 +66,14 @@ export class MediaSink {
 
   // Where what can be played ends, in seconds; 0: nowhere yet.
   get end() {
+    return this.newest?.end ?? 0;
+  }
+
+  // Where it can be played without a hole up to there; undefined: nowhere yet.
+  get newest() {
     const ranges = this.#buffer?.buffered;
-    return ranges?.length ? ranges.end(ranges.length - 1) : 0;
+    const last = (ranges?.length ?? 0) - 1;
+    return last < 0 ? undefined : {start: ranges.start(last), end: ranges.end(last)};
   }
 
   close() {

@@ -3,8 +3,9 @@
 import {rigAnswers} from './api.js';
 import {el} from './dom.js';
 import {LiveEdge} from './live_edge.js';
-import {LiveSocket} from './live_socket.js';
+import {LiveSocket, goesByHttp} from './live_socket.js';
 import {MediaSink, canPlay} from './media_sink.js';
+import {SoundPlayer} from './sound_player.js';
 import {Timeline} from './timeline.js';
 
 const stillAfter = 3000; // ms without a new frame: it is shown
@@ -21,6 +22,7 @@ export class Player {
   onchange = () => {};
   dropped = 0; // frames that the server left out for this viewer
   firstPictureMs = null; // from the first opening on
+  hasSound = false; // the camera's stream
   #camera;
   #output;
   #instead = ''; // the output to watch where this browser does not play the camera's own stream
@@ -43,6 +45,9 @@ export class Player {
   #comesFast = 0; // until when what was before comes faster than its pace
   #shown = []; // when frames were shown, of the last two seconds
   #watchdog = 0;
+  #newest = null; // where the newest fragment plays, and the stream's time of that: {start, time}
+  #sound = null; // while it is listened to
+  #wantsSound = false;
   #visibility = () => this.#rest();
 
   constructor(camera, output = '') {
@@ -103,7 +108,31 @@ export class Player {
     if (this.#socket) this.#openAnother();
   }
 
+  get hasSoundOn() {
+    return this.#wantsSound;
+  }
+
+  // The sound is the camera's own, whatever output is seen.
+  setSound(on) {
+    this.#wantsSound = on;
+    this.#listen();
+  }
+
+  #listen() {
+    const listens = this.#wantsSound && !this.#resting;
+    if (listens === Boolean(this.#sound)) return;
+    this.#sound?.close();
+    this.#sound = listens ? new SoundPlayer(this.#camera, () => this.#streamTime) : null;
+  }
+
+  // Of the frame that is seen, in seconds; undefined: it is not known.
+  get #streamTime() {
+    return this.#newest ? this.#newest.time - (this.#newest.start - this.video.currentTime) : undefined;
+  }
+
   close() {
+    this.#sound?.close();
+    this.#sound = null;
     document.removeEventListener('visibilitychange', this.#visibility);
     clearInterval(this.#watchdog);
     this.#socket?.close();
@@ -115,6 +144,7 @@ export class Player {
     const resting = !this.#wanted || document.hidden;
     if (resting === this.#resting) return;
     this.#resting = resting;
+    this.#listen();
     if (resting) {
       clearInterval(this.#watchdog);
       this.#socket?.send({type: 'pause'});
@@ -135,8 +165,8 @@ export class Player {
   #open() {
     this.#openedAt = this.#lastArrived = performance.now();
     this.#unplayable = '';
-    this.#timeline.restart();
-    this.#socket = new LiveSocket(this.#camera, this.#output || this.#instead, {
+    this.#restartTimeline();
+    this.#socket = new LiveSocket(this.#camera, {output: this.#output || this.#instead}, {
       up: () => this.#connected(),
       down: ({retryAt, isBlocked}) => {
         const since_utc = this.#lost?.since_utc ?? new Date().toISOString();
@@ -165,6 +195,8 @@ export class Player {
       this.#header = {mime: message.mime, bytes: null};
     } else if (message.type === 'state') {
       this.#rig = message;
+    } else if (message.type === 'sound') {
+      this.hasSound = !goesByHttp(); // sound goes by WebSocket alone
     } else if (message.type === 'dropped') {
       this.dropped += message.pieces;
       this.#comesFast = performance.now() + fastFor;
@@ -198,7 +230,7 @@ export class Player {
       if (!this.#sink.takes(this.#header.mime)) {
         this.#freeze();
         this.#sink.close();
-        this.#timeline.restart();
+        this.#restartTimeline();
       }
       if (this.#timeline.begin(bytes)) this.#sink.header(this.#header.mime, bytes);
       else this.#broke('the server sent something that is no video');
@@ -207,6 +239,7 @@ export class Player {
     if (!this.#sink.open) return; // it broke; the socket is being opened anew
     const place = this.#timeline.place(bytes, waited);
     if (!place) return this.#broke('the server sent something that is no video');
+    this.#newest = place;
     this.#edge.arrived(place);
     this.#sink.append(bytes);
     if (this.#resting) return;
@@ -236,8 +269,13 @@ export class Player {
     console.warn(`${this.#camera}: ${reason}; playing it anew`);
     this.#freeze();
     this.#sink.close();
-    this.#timeline.restart();
+    this.#restartTimeline();
     this.#socket?.restart();
+  }
+
+  #restartTimeline() {
+    this.#timeline.restart();
+    this.#newest = null;
   }
 
   #freeze() {

@@ -29,7 +29,8 @@ export class Timeline {
     this.#last = null;
   }
 
-  // Writes the fragment's place into it. {start, broken} in seconds; undefined: it is no fragment. `broken`: this does
+  // Writes the fragment's place into it. {start, broken, time} in seconds; undefined: it is no fragment. `time`: the
+  // stream's own, that it had. `broken`: this does
   // not follow what came before at the stream's own pace. `waited`: for this fragment, in seconds; what comes faster
   // than its pace is put close together, so that a GOP from before is behind a viewer at once.
   place(bytes, waited = Infinity) {
@@ -42,7 +43,7 @@ export class Timeline {
     this.#last = {time: fragment.time, place: start, limit: 2 * duration};
     fragment.setTime(Math.round(start * this.#timescale));
     fragment.setDuration(Math.round(duration * this.#timescale));
-    return {start, broken};
+    return {start, broken, time: fragment.time / this.#timescale};
   }
 
   #step(time, waited) {

@@ -6,6 +6,7 @@ import {byUrgency, layOut} from './layout.js';
 import {letterKeysOn} from './letter_keys.js';
 import {isKiosk, navigate} from './navigate.js';
 import {addressOf} from './root.js';
+import {SoundButton} from './sound_button.js';
 import {Tile} from './tile.js';
 
 const gap = 6;
@@ -20,9 +21,11 @@ class Wall {
   #grid = el('div', {class: 'grid', role: 'group', 'aria-label': 'Cameras'});
   #empty = el('div', {class: 'empty', hidden: true});
   #details = el('a', {class: 'button'}, 'Details');
+  #sound = new SoundButton();
   #stage = el(
     'div',
     {class: 'stage', hidden: true},
+    this.#sound.element,
     this.#details,
     el('a', {class: 'button', href: '/', 'aria-label': 'Back to all cameras', title: 'Back (Esc)'}, icon('close')),
   );
@@ -91,6 +94,7 @@ class Wall {
     const names = camerasOf(status).map(([name]) => name);
     if (names.join('\n') !== [...this.#tiles.keys()].join('\n')) this.#setTiles(names);
     for (const [name, tile] of this.#tiles) tile.update(this.#cameras[name], rates[name]);
+    this.#sound.show();
     this.#showEmpty(names.length === 0);
     this.#order();
     this.#chooseOutputs();
@@ -139,6 +143,7 @@ class Wall {
   #layOut() {
     const one = this.#tiles.has(this.#enlarged);
     this.#stage.hidden = !one;
+    this.#sound.follow(this.#tiles.get(this.#enlarged)?.player ?? null);
     if (one) this.#details.href = addressOf(`/camera/${encodeURIComponent(this.#enlarged)}`);
     this.#grid.classList.toggle('single', one);
     const box = this.#grid.parentElement.getBoundingClientRect();

@@ -1,0 +1,66 @@
+// The sound of one camera, beside its video: an element and a connection of its own. So the video, which is put on a line
+// of time without holes (timeline.js), never waits for sound that is late, has gaps or stops; the sound follows it.
+import {LiveSocket} from './live_socket.js';
+import {MediaSink, canPlay} from './media_sink.js';
+
+const followEvery = 250; // ms
+const farOff = 0.3; // s: it jumps; what is nearer is caught up with by and by
+const nearby = 0.05; // s
+const margin = 0.1; // s that are kept before what has come: else it stops to wait
+
+export class SoundPlayer {
+  audio = new Audio();
+  #timeOfVideo;
+  #socket;
+  #sink;
+  #mime = ''; // of the header that comes next; empty: it has come
+  #timer;
+
+  // `timeOfVideo`: the stream's time of the frame that is seen, in seconds; undefined: none is.
+  constructor(camera, timeOfVideo) {
+    this.#timeOfVideo = timeOfVideo;
+    this.#sink = new MediaSink(this.audio, () => this.#socket.restart());
+    this.#socket = new LiveSocket(camera, {sound: true}, {
+      up: () => this.#sink.close(),
+      down: () => {},
+      text: (message) => this.#text(message),
+      bytes: (bytes) => this.#bytes(bytes),
+    });
+    this.#socket.open();
+    this.#timer = setInterval(() => this.#follow(), followEvery);
+  }
+
+  close() {
+    clearInterval(this.#timer);
+    this.#socket.close();
+    this.#sink.close();
+  }
+
+  #text(message) {
+    if (message.type === 'init' && canPlay(message.mime)) this.#mime = message.mime;
+  }
+
+  #bytes(bytes) {
+    if (this.#mime) {
+      if (!this.#sink.takes(this.#mime)) this.#sink.close();
+      this.#sink.header(this.#mime, bytes);
+      this.#mime = '';
+    } else {
+      this.#sink.append(bytes);
+    }
+  }
+
+  // Only where there is sound: an element that is put into a hole stays there.
+  #follow() {
+    const wanted = this.#timeOfVideo();
+    const there = this.#sink.newest;
+    if (wanted === undefined || !there) return;
+    const goal = Math.min(wanted, there.end - margin);
+    if (goal < there.start) return;
+    const late = goal - this.audio.currentTime;
+    if (Math.abs(late) > farOff) this.audio.currentTime = goal;
+    const rate = late > nearby ? 1.03 : late < -nearby ? 0.97 : 1;
+    if (this.audio.playbackRate !== rate) this.audio.playbackRate = rate;
+    if (this.audio.paused) this.audio.play().catch(() => {}); // tried again; who listens has clicked
+  }
+}

@@ -1,0 +1,124 @@
+// The sound of cameras: silent until asked for, then heard beside the video, which does not depend on it.
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {after, describe, test} from 'node:test';
+import {browseRig, expectMoving, tile} from './browser.mjs';
+import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
+
+const clips = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-clips-'));
+
+// Its sound may end before its frames do.
+function clip(name, seconds, heard) {
+  const file = path.join(clips, name);
+  const video = ['-f', 'lavfi', '-i', `testsrc2=size=320x240:rate=15:duration=${seconds}`];
+  const sound = ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${heard}`];
+  const encode = ['-c:v', 'libx264', '-g', '15', '-bf', '0', '-c:a', 'aac'];
+  execFileSync('ffmpeg', ['-v', 'error', ...video, ...sound, ...encode, file]);
+  return file;
+}
+
+describe('sound', {timeout: 300000}, () => {
+  let camera;
+  let rig;
+  let page;
+
+  browseRig(
+    async () => {
+      camera = await TestCamera.start(await freePort(), ['--audio', 'pcma']);
+      return Rig.start({
+        more: 'workers: {count: 1}',
+        cameras:
+          `  aac: {source: "${clip('aac.mp4', 4, 4)}", loop: true, encode: {codec: copy}}\n` +
+          `  stops: {source: "${clip('stops.mp4', 16, 8)}", loop: true, encode: {codec: copy}}\n` +
+          `  g711: {source: "${camera.url}", rtsp_transport: tcp}\n` +
+          '  silent: {source: "test://pattern?width=320&height=240&rate=15"}\n',
+      });
+    },
+    (opened) => {
+      ({rig, page} = opened);
+    },
+  );
+  after(async () => {
+    await camera.stop();
+    fs.rmSync(clips, {recursive: true});
+  });
+
+  // The page's elements that make sound are in no document.
+  const watchAudio = () =>
+    page.addInitScript(() => {
+      window.sounds = [];
+      const {Audio} = window;
+      window.Audio = function () {
+        const audio = new Audio();
+        window.sounds.push(audio);
+        return audio;
+      };
+    });
+  const heardBytes = () => page.evaluate(() => window.sounds.at(-1)?.webkitAudioDecodedByteCount ?? 0);
+  const listeners = async () => {
+    const token = fs.readFileSync(path.join(rig.folder, 'state', `token-${new URL(rig.base).port}`), 'utf8');
+    const answer = await fetch(`${rig.base}/api/v1/viewers`, {headers: {Authorization: `Bearer ${token}`}});
+    return (await answer.json()).viewers.filter(({form}) => form === 'sound').map(({camera: name}) => name);
+  };
+  const grows = async (what, number) => {
+    const before = await number();
+    await eventually(what, async () => (await number()) > before);
+  };
+
+  for (const name of ['aac', 'g711'])
+    test(`of ${name} is heard once it is asked for, and no longer than that`, async () => {
+      await watchAudio();
+      await page.goto(`${rig.base}/camera/${name}`);
+      await expectMoving(page, name);
+      const unmute = page.getByRole('button', {name: 'Unmute'});
+      await unmute.waitFor();
+      assert.deepEqual(await page.evaluate(() => window.sounds.length), 0);
+      assert.deepEqual(await listeners(), [], 'what nobody listens to is not encoded');
+      await unmute.click();
+      await eventually('the rig sends it', async () => (await listeners()).join() === name);
+      await grows('it is decoded', heardBytes);
+      const follows = () =>
+        page.evaluate(() => {
+          const audio = window.sounds.at(-1);
+          return !audio.muted && !audio.paused && audio.currentTime;
+        });
+      await grows('it plays', follows);
+      await expectMoving(page, name);
+      await page.getByRole('button', {name: 'Mute', exact: true}).click();
+      await eventually('it is sent no more', async () => (await listeners()).length === 0);
+      await unmute.waitFor();
+      await expectMoving(page, name);
+    });
+
+  // For eight seconds of each sixteen.
+  test('that stops leaves the video as it is', async () => {
+    await watchAudio();
+    await page.goto(`${rig.base}/camera/stops`);
+    await page.getByRole('button', {name: 'Unmute'}).click();
+    await grows('it is decoded', heardBytes);
+    await eventually('it has stopped, and the video goes on', async () => {
+      const before = await heardBytes();
+      for (let i = 0; i < 5; ++i) await expectMoving(page, 'stops');
+      return (await heardBytes()) === before;
+    });
+    await grows('it comes again', heardBytes);
+  });
+
+  test('is offered on the enlarged tile alone, and falls silent with it', async () => {
+    await page.goto(rig.base);
+    await expectMoving(page, 'aac');
+    assert.equal(await page.isVisible('.grid button'), false);
+    assert.equal(await page.getByRole('button', {name: 'Unmute'}).isVisible(), false);
+    await page.click(tile('aac'));
+    await page.getByRole('button', {name: 'Unmute'}).click();
+    await eventually('the rig sends it', async () => (await listeners()).join() === 'aac');
+    await page.keyboard.press('Escape');
+    await eventually('it is sent no more', async () => (await listeners()).length === 0);
+    await page.goto(`${rig.base}/?camera=silent`);
+    await expectMoving(page, 'silent');
+    assert.equal(await page.getByRole('button', {name: 'Unmute'}).isVisible(), false, 'it has none');
+  });
+});
