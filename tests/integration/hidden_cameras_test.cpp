@@ -36,11 +36,12 @@ class HiddenCameras : public testing::Test {
     rig_ = std::make_unique<RigRun>(
         "http_address: \"127.0.0.1:" + std::to_string(port_) +
         "\"\nrtsp_address: off\ninsecure: true\nworkers: {count: 1}\nusers:\n  ada: {password: '" + hash_ +
-        "', may: record, cameras: [dock]}\n  owner: {password: '" + hash_ +
+        "', may: record, cameras: [dock, hall]}\n  owner: {password: '" + hash_ +
         "', may: administer}\nsync_groups: {pair: {cameras: [dock, vault-7351], rate: 10}}\ncameras:\n" +
         camera("dock", "") +
         camera("vault-7351", ", outputs: {small-7351: {filters: [{resize: {width: 80, height: 60}}]}}") +
-        "mosaics:\n  wall-7351: {layout: 2x1, cameras: [dock, vault-7351], width: 320, height: 240, rate: 10}\n");
+        "mosaics:\n  hall: {layout: 2x1, cameras: [dock, vault-7351], width: 320, height: 240, rate: 10}\n"
+        "  wall-7351: {layout: 2x1, cameras: [dock, vault-7351], width: 320, height: 240, rate: 10}\n");
     const bool ready = eventually([&] {
       try {
         return ask(port(), "GET /readyz").status == 200;
@@ -104,6 +105,15 @@ TEST_F(HiddenCameras, NoRouteTellsOfThem) {
     EXPECT_EQ(around_secret(reply.body), "") << line;
     for (const auto& [name, value] : reply.headers) EXPECT_THAT(value, Not(HasSubstr(secret))) << line << " " << name;
   }
+}
+
+TEST_F(HiddenCameras, TheStreamOfTheStatusDoesNotTellOfThem) {
+  TcpClient client(port());
+  client.send(request_text("GET /api/v1/status/changes", "Authorization: Basic YWRhOmNvcnJlY3QgaG9yc2U=\r\n"));
+  ASSERT_TRUE(client.read_up_to_end_of("event: change"));
+  EXPECT_TRUE(client.read_up_to_end_of("\n\n"));
+  EXPECT_THAT(client.text(), HasSubstr("\"hall\""));
+  EXPECT_EQ(around_secret(client.text()), "");
 }
 
 TEST_F(HiddenCameras, AreAnsweredAsThoseThatDoNotExist) {

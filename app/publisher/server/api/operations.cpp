@@ -114,7 +114,7 @@ HttpAnswer get_status_changes(const ApiCall& call) {
   (void)shown.of(identity);                            // while there is none, that is the answer
   const bool has_session = !identity.session.empty();  // each browser has its own
   auto place = call.api.stream_places.take(has_session ? identity.session : call.request.address + identity.user);
-  if (!place) throw ApiError(503, "this browser has enough of these streams");
+  if (!place) throw ApiError(503, "this browser has enough of these streams", 10);
   auto changes = std::make_shared<StatusChanges>(shown, call.api.access, identity);
   HttpAnswer answer;
   answer.type = "text/event-stream";

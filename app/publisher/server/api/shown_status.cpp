@@ -48,6 +48,21 @@ void hide_mosaics(json& camera, const std::string& name, const Sees& sees) {
   }
 }
 
+// What a mosaic shows can be seen in it, but not what its cameras are called.
+void hide_cells(json& mosaic, const Sees& sees) {
+  const auto cells = mosaic.find("cells");
+  if (cells == mosaic.end()) return;
+  try {
+    for (json& cell : *cells) {
+      if (sees(cell.at("camera").get<std::string>())) continue;
+      cell["camera"] = "";
+      cell.erase("reason");
+    }
+  } catch (const json::exception&) {
+    mosaic.erase(cells);  // likewise
+  }
+}
+
 // Of GPUs that are gone: which cameras run elsewhere.
 void hide_displaced(json& status, const Sees& sees) {
   const auto gpus = status.find("lost_gpus");
@@ -84,7 +99,10 @@ bool sees_all(const json& cameras, const Sees& sees) {
 json seen_of(const json& cameras, const Sees& sees) {
   json seen = json::object();
   for (const auto& [name, camera] : cameras.items()) {
-    if (sees(name)) hide_mosaics(seen[name] = camera, name, sees);
+    if (!sees(name)) continue;
+    json& own = seen[name] = camera;
+    hide_mosaics(own, name, sees);
+    hide_cells(own, sees);
   }
   return seen;
 }

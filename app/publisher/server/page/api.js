@@ -39,7 +39,7 @@ async function request(method, path, body, tries = 3) {
   try {
     json = text ? JSON.parse(text) : {};
   } catch {
-    json = {error: text.slice(0, 200)};
+    // it is not campipe's own answer
   }
   if (answer.ok) return json;
   // A second after the start of a rig, or of the process that answers, there is a status. What takes longer is shown.
@@ -49,7 +49,9 @@ async function request(method, path, body, tries = 3) {
     return request(method, path, body, tries - 1);
   }
   if (answer.status === 401 && path !== 'login') window.dispatchEvent(new Event('loginneeded'));
-  throw new ApiError(answer.status, json.error ?? json.errors?.join('\n') ?? `the answer was ${answer.status}`);
+  const isOfProxy = [502, 503, 504].includes(answer.status);
+  const what = isOfProxy ? 'campipe does not answer the proxy in between, which says' : 'the answer was';
+  throw new ApiError(answer.status, json.error ?? json.errors?.join('\n') ?? `${what} ${answer.status}`);
 }
 
 export const get = (path) => request('GET', path);
