@@ -44,6 +44,8 @@ class WallSessions : public testing::Test {
   [[nodiscard]] std::string yaml() const {
     return "http_address: \"127.0.0.1:" + std::to_string(port_) +
            "\"\nrtsp_address: off\nworkers: {count: 1}\nusers: {lobby: {token: " + token_.hash +
+           ", password: "
+           "'$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg'" +
            "}}\ncameras: {dock: {source: \"test://pattern?width=160&height=120&rate=5\"}}\n";
   }
   [[nodiscard]] bool answers() const {
@@ -61,6 +63,9 @@ class WallSessions : public testing::Test {
     const Reply reply = call("GET /?token=" + token_.text + "&kiosk=1");
     EXPECT_EQ(reply.status, 303);
     EXPECT_EQ(reply.headers.at("location"), "./?kiosk=1");
+    return cookie_of(reply);
+  }
+  static std::string cookie_of(const Reply& reply) {
     const auto cookie = reply.headers.find("set-cookie");
     if (cookie == reply.headers.end()) return "";
     EXPECT_THAT(cookie->second, HasSubstr("HttpOnly"));
@@ -110,6 +115,19 @@ TEST_F(WallSessions, OutliveThePublisherAndTheRig) {
   EXPECT_TRUE(is_in(wall)) << rig_->log();
   EXPECT_FALSE(is_in(other));
   EXPECT_THAT(rig_->log(), Not(HasSubstr(token_.text)));
+}
+
+// The session of a person ends before long.
+TEST_F(WallSessions, BeginAlsoWhereTheirUserHasLoggedIn) {
+  start();
+  const Reply login = ask(static_cast<std::uint16_t>(port_), "POST /api/v1/login", "Content-Type: application/json\r\n",
+                          R"({"user": "lobby", "password": "correct horse"})");
+  ASSERT_EQ(login.status, 200) << login.body;
+  const std::string line = "GET /?token=" + token_.text;
+  const std::string wall = cookie_of(call(line, cookie_of(login)));
+  EXPECT_TRUE(is_in(wall));
+  EXPECT_NE(wall, "");
+  EXPECT_EQ(cookie_of(call(line, wall)), "") << "it is one";
 }
 
 TEST_F(WallSessions, EndWithTheirToken) {

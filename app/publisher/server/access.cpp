@@ -247,6 +247,12 @@ std::optional<Identity> Access::check_token(const std::string& token) const {
   return found == state_->users.end() ? std::nullopt : state_->identity(found->first);
 }
 
+bool Access::is_wall(const Identity& identity) {
+  const std::lock_guard lock(state_->mutex);
+  const OpenSession* const session = state_->sessions.find(identity.session, state_->users);
+  return session != nullptr && session->kind == SessionKind::wall;
+}
+
 std::optional<Identity> Access::find_session(const std::string& token) {
   const std::string id = Sessions::id_of(token);
   const std::lock_guard lock(state_->mutex);

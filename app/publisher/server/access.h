@@ -92,6 +92,8 @@ class Access {
   Session open_session(const Identity& identity, SessionKind kind = SessionKind::login);
   // Returns the user whose token for a wall this is; nothing: it is nobody's.
   [[nodiscard]] std::optional<Identity> check_token(const std::string& token) const;
+  // Its session is one that a wall's token has opened.
+  [[nodiscard]] bool is_wall(const Identity& identity);
   [[nodiscard]] std::optional<Identity> find_session(const std::string& token);
   [[nodiscard]] std::string csrf_token(const std::string& session);  // empty: there is no such session
   [[nodiscard]] bool is_csrf_token(const std::string& session, const std::string& csrf);

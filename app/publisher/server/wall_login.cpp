@@ -32,7 +32,7 @@ HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {
   const auto identity = token.size() >= shortest_token ? access.check_token(token) : std::nullopt;
   if (!identity) {
     answer.headers.back().second = "./login?token=unknown";
-  } else if (request.identity.user != identity->user) {
+  } else if (request.identity.user != identity->user || !access.is_wall(request.identity)) {
     const Access::Session session = access.open_session(*identity, SessionKind::wall);
     answer.headers.emplace_back("Set-Cookie", session_cookie_text(session.token, request, session.longest));
   }

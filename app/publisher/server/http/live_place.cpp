@@ -38,6 +38,7 @@ std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, 
 
 HttpAnswer live_route(const HttpRequest& request) try {
   constexpr std::array<std::string_view, 1> parameters{"streams"};
+  if (request.path != "/live") return http_error(404, "there is nothing at this address");
   if (request.method != "GET") return method_not_allowed();
   check_parameters(request, parameters);
   const std::string names = parameter(request, "streams", "");

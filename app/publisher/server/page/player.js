@@ -13,7 +13,7 @@ const frozenAfter = 8000; // ms without one although they arrive: the browser's 
 // since a browser that has too much to do is not helped by more of it
 const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
 const fastFor = 2000; // ms after a beginning
-const breaksAllowed = 5; // within breaksPeriod; more: this browser cannot play it
+const breaksAllowed = 5; // within breaksPeriod; more: this browser cannot play it now
 const breaksPeriod = 60000;
 
 export class Player {
@@ -39,6 +39,7 @@ export class Player {
   #blocked = false;
   #header = null; // {mime, bytes}; bytes are null until they come
   #breaks = [];
+  #givenUpAt = 0; // after too many of them; 0: it is not
   #openedAt = 0;
   #lastArrived = 0;
   #lastShown = 0;
@@ -165,6 +166,7 @@ export class Player {
   #open() {
     this.#openedAt = this.#lastArrived = performance.now();
     this.#unplayable = '';
+    this.#givenUpAt = 0;
     this.#restartTimeline();
     this.#socket = new LiveSocket(this.#camera, {output: this.#output || this.#instead}, {
       up: () => this.#connected(),
@@ -263,6 +265,7 @@ export class Player {
     this.#breaks = [...this.#breaks.filter((at) => at > now - breaksPeriod), now];
     if (this.#breaks.length > breaksAllowed) {
       this.#unplayable = reason;
+      this.#givenUpAt = now;
       this.onchange();
       return;
     }
@@ -302,6 +305,8 @@ export class Player {
 
   #watch() {
     const now = performance.now();
+    // What was wrong may have passed, and nobody is at a wall to begin anew.
+    if (this.#givenUpAt && now - this.#givenUpAt > breaksPeriod) this.#openAnother();
     const running = this.#rig.state === 'running' && !this.#lost && !this.#unplayable;
     if (!running) this.#lastArrived = now;
     else if (now - this.#lastArrived > silentAfter) this.#reconnect(now);
