@@ -9,6 +9,7 @@
 #include "app/publisher/server/session_cookie.h"
 #include "tests/unit/command_output.h"
 #include "tests/unit/http_live_test_support.h"
+#include "tests/unit/live_client.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace campipe {
@@ -18,79 +19,9 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using test::ask;
 using test::clip;
+using test::LiveClient;
 using test::Reply;
 using testing::HasSubstr;
-
-constexpr int beat = 0;
-constexpr int text = 1;
-constexpr int video = 2;
-
-// Of GET /live.
-class LiveClient {
- public:
-  struct Message {
-    int kind = -1;  // -1: the answer is at its end
-    std::size_t stream = 0;
-    std::string bytes;
-  };
-
-  LiveClient(std::uint16_t port, const std::string& streams, const std::string& headers = {}, int receive_buffer = 0)
-      : client_(port, receive_buffer) {
-    client_.send(test::request_text("GET /live?streams=" + streams, headers));
-    head_ = read_head(client_);
-  }
-
-  [[nodiscard]] const Reply& head() const { return head_; }
-  test::TcpClient& connection() { return client_; }
-
-  Message next() {
-    constexpr std::size_t head_size = 8;
-    if (!fill(head_size)) return {};
-    const std::size_t size = number(4, 4);
-    Message message{static_cast<int>(number(0, 2)), number(2, 2), {}};
-    if (!fill(head_size + size)) return {};
-    message.bytes = body_.substr(head_size, size);
-    body_.erase(0, head_size + size);
-    return message;
-  }
-  // The next one of that kind; those of other streams, and of other kinds, are left out.
-  std::string next_of(std::size_t stream, int kind) {
-    for (;;) {
-      const Message message = next();
-      if (message.kind == -1 || (message.kind == kind && message.stream == stream)) return message.bytes;
-    }
-  }
-  json next_text(std::size_t stream, const std::string& type) {
-    for (;;) {
-      const std::string said = next_of(stream, text);
-      if (said.empty()) return nullptr;
-      json parsed = json::parse(said);
-      if (parsed["type"] == type) return parsed;
-    }
-  }
-
- private:
-  [[nodiscard]] std::size_t number(std::size_t at, std::size_t bytes) const {
-    std::size_t value = 0;
-    for (std::size_t i = at; i < at + bytes; ++i) value = value * 256 + static_cast<unsigned char>(body_[i]);
-    return value;
-  }
-  bool fill(std::size_t size) {
-    while (body_.size() < size) {
-      if (!client_.read_up_to_end_of("\r\n")) return false;
-      const std::string line = client_.take(client_.text().find("\r\n") + 2);
-      const std::size_t chunk = std::stoul(line, nullptr, 16);
-      if (chunk == 0 || !client_.read_up_to(chunk + 2)) return false;
-      body_ += client_.take(chunk);
-      client_.take(2);
-    }
-    return true;
-  }
-
-  test::TcpClient client_;
-  Reply head_;
-  std::string body_;
-};
 
 class HttpLiveManyTest : public test::HttpLiveTest {
  protected:
@@ -125,9 +56,9 @@ TEST_F(HttpLiveManyTest, HasTheMessagesOfEachStream) {
   send(15);
   while (pieces[0] < 21 || pieces[1] < 4) {  // a header, and frames
     const LiveClient::Message message = page.next();
-    ASSERT_THAT(message.kind, testing::AnyOf(text, video));
+    ASSERT_THAT(message.kind, testing::AnyOf(LiveClient::text, LiveClient::video));
     ASSERT_LT(message.stream, 2);
-    if (message.kind == text) {
+    if (message.kind == LiveClient::text) {
       said[message.stream].push_back(json::parse(message.bytes)["type"]);
     } else {
       ++pieces[message.stream];
@@ -152,9 +83,9 @@ TEST_F(HttpLiveManyTest, HasTheMessagesOfEachStream) {
 
 TEST_F(HttpLiveManyTest, SaysThatItLivesWhenNothingElseIsToBeSaid) {
   LiveClient page(port(), "gate");
-  EXPECT_EQ(page.next().kind, text);
+  EXPECT_EQ(page.next().kind, LiveClient::text);
   const LiveClient::Message message = page.next();
-  EXPECT_EQ(message.kind, beat);
+  EXPECT_EQ(message.kind, LiveClient::beat);
   EXPECT_EQ(message.bytes, "");
 }
 

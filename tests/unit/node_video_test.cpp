@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "tests/unit/encoded_clip.h"
+#include "tests/unit/live_client.h"
 #include "tests/unit/node_test_support.h"
 #include "tests/unit/rtsp_wire.h"
 #include "tests/unit/temporary_folder.h"
@@ -13,6 +14,7 @@ namespace campipe::test {
 namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
+using nlohmann::json;
 
 class NodeVideoTest : public testing::Test {
  protected:
@@ -54,6 +56,33 @@ class NodeVideoTest : public testing::Test {
                  {"gate"},
                  authority_.make("west", "IP:127.0.0.1")};
 };
+
+// Each node's cameras in one answer, with the rights of both nodes.
+TEST_F(NodeVideoTest, ManyStreamsInOneAnswerAreOfBothNodes) {
+  LiveCamera dock(encode(Latency::low, steady(50)));
+  east_.show("dock", dock);
+  LiveClient page(east_.port(), "dock,gate,yard", login_of("ann"));
+  ASSERT_EQ(page.head().status, 200);
+  EXPECT_FALSE(page.next_text(0, "init").is_null());
+  EXPECT_EQ(page.next_of(1, LiveClient::video).substr(4, 4), "ftyp");
+  for (int frames = 0; frames < 25; ++frames) EXPECT_NE(page.next_of(1, LiveClient::video), "");
+  const json hidden{{"type", "unplayable"}, {"reason", "there is no such camera or output"}};
+  EXPECT_EQ(LiveClient(east_.port(), "gate", login_of("ben")).next_text(0, "unplayable"), hidden) << "not here";
+  LiveClient eves(east_.port(), "gate", login_of("eve"));
+  EXPECT_EQ(eves.next_text(0, "unplayable")["reason"], "node 'west' answers with status 403") << "not there";
+}
+
+TEST_F(NodeVideoTest, OneOfManyStreamsGoesOnWhereItsCameraMovesTo) {
+  LiveClient page(east_.port(), "gate", login_of("ann"));
+  EXPECT_FALSE(page.next_text(0, "init").is_null());
+  west_.close_door();
+  EXPECT_EQ(page.next_text(0, "unplayable")["reason"].get<std::string>().substr(0, 11), "node 'west'");
+  east_.set_cameras({"dock", "gate"});
+  east_.show("gate", gate_);
+  east_.see({{"east", east_.address()}}, {{"dock", "east"}, {"gate", "east"}});
+  EXPECT_FALSE(page.next_text(0, "init").is_null());
+  EXPECT_EQ(page.next_of(0, LiveClient::video).substr(4, 4), "ftyp");
+}
 
 TEST_F(NodeVideoTest, PlaysByHttp) {
   const std::string stream = "http://ann:hunter2@127.0.0.1:" + std::to_string(east_.port()) + "/cameras/gate/stream.";

@@ -93,8 +93,7 @@ std::optional<std::string> Api::relayed_to(const ApiOperation& operation, const 
   const bool is_of_one =
       operation.path.starts_with("cameras/*") && operation.method != "PUT" && operation.method != "DELETE";
   if (parts_.nodes == nullptr || request.from_node || !is_of_one) return std::nullopt;
-  const auto places = parts_.nodes->places();
-  return places->is_elsewhere(camera) ? std::optional(places->cameras.at(camera)) : std::nullopt;
+  return parts_.nodes->places()->elsewhere(camera);
 }
 
 HttpAnswer Api::answer(const HttpRequest& request) try {

@@ -52,9 +52,7 @@ LivePlace place_of(const HttpGate::Passed& passed) {
 // Nothing: it is answered here. Whose node it is not known of is another matter.
 std::optional<std::string> relayed_to(const HttpShared& shared, const HttpGate::Passed& passed) {
   if (shared.cluster.nodes == nullptr || passed.request.from_node) return std::nullopt;
-  const auto places = shared.cluster.nodes->places();
-  const std::string& camera = passed.camera->camera;
-  return places->is_elsewhere(camera) ? std::optional(places->cameras.at(camera)) : std::nullopt;
+  return shared.cluster.nodes->places()->elsewhere(passed.camera->camera);
 }
 
 }  // namespace

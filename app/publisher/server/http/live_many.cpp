@@ -1,11 +1,14 @@
 // Live video of many streams in one answer, for pages to which no WebSocket comes through: a browser has few
 // connections to a host. docs/api.md has its form.
-#include <array>
 #include <deque>
 
 #include "app/publisher/server/http/endless.h"  // first of those with asio
+
+#include "app/publisher/server/api/request.h"
 #include "app/publisher/server/http/event.h"
+#include "app/publisher/server/http/live_messages.h"
 #include "app/publisher/server/http/live_place.h"
+#include "app/publisher/server/http/node_stream.h"
 #include "app/publisher/server/live/feed.h"
 
 namespace campipe {
@@ -15,71 +18,100 @@ namespace asio = boost::asio;
 using asio::awaitable;
 using Exchange = HttpConnection::Exchange;
 
+constexpr auto try_node_again = std::chrono::seconds(2);
 constexpr auto beat_after = std::chrono::seconds(5);  // of silence
 constexpr std::size_t part_size = 64 * 1024;          // what waits there cannot be dropped any more
 
 constexpr const char* form = "application/octet-stream";
 
-enum class Kind : std::uint8_t { beat, text, bytes };
-
-void append_number(std::string& to, std::size_t value, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-    to += static_cast<char>(value >> static_cast<unsigned>(shift));
-}
-
-void append_head(std::string& to, Kind kind, std::size_t stream, std::size_t size) {
-  append_number(to, static_cast<std::size_t>(kind), 2);
-  append_number(to, stream, 2);
-  append_number(to, size, 4);
-}
-
-// One of the streams. It is looked for again and again: a camera may come, and a user may be given it.
+// One of the streams, here or on another node. It is looked for again and again: a camera may come or move, and a user
+// may be given it.
 class Watched {
  public:
-  Watched(HttpShared& shared, const Exchange& exchange, const std::string& stream, std::function<void()> ready)
-      : shared_(shared),
-        address_(exchange.facts.address),
-        identity_(exchange.passed.request.identity),
+  Watched(std::shared_ptr<HttpConnection> connection, std::shared_ptr<const Exchange> exchange,
+          const std::string& stream, std::function<void()> ready)
+      : connection_(std::move(connection)),
+        exchange_(std::move(exchange)),
         place_(live_place(stream)),
         ready_(std::move(ready)) {}
+  ~Watched() { drop_node(); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
 
   // As LiveFeed::look().
   void look() {
-    const std::string reason = why_not();
-    if (!reason.empty()) {
-      feed_.reset();
-      if (reason != refused_) waiting_ = nlohmann::json{{"type", "unplayable"}, {"reason", reason}}.dump();
-    } else {
-      if (!feed_) feed_.emplace(shared_.rig, place_.camera, place_.stream, count(), ready_);
-      feed_->look();
-    }
-    refused_ = reason;
+    const HttpRequest& request = exchange_->passed.request;
+    const Nodes* const nodes = request.from_node ? nullptr : shared().cluster.nodes;
+    const auto node = nodes != nullptr ? nodes->places()->elsewhere(place_.camera) : std::nullopt;
+    if (!shared().gate.may_view(request.identity, place_.camera))
+      refuse(no_such_stream);
+    else if (node)
+      look_at(*node);
+    else
+      look_here();
   }
 
   // False: there is none now.
   bool next(LiveMessage& message) {
-    message = {std::exchange(waiting_, {}), nullptr};
-    return !message.text.empty() || (feed_ && feed_->next(message) == LiveFeed::Next::message);
+    message = {std::exchange(refusal_, {}), nullptr};
+    if (!message.text.empty()) return true;
+    if (feed_) return feed_->next(message) == LiveFeed::Next::message;
+    if (!node_ || !node_->next(message)) return false;
+    refused_.clear();
+    return true;
   }
 
  private:
-  [[nodiscard]] std::string why_not() const {
-    if (!shared_.gate.may_view(identity_, place_.camera)) return no_such_stream;
-    const auto refusal = refuse_place(shared_.rig, shared_.cluster.nodes, place_);
-    return refusal ? refusal->reason : "";
-  }
-  [[nodiscard]] std::shared_ptr<HttpViewer> count() const {
-    return shared_.viewers.add(place_.stream, address_, identity_.user, "fmp4");
+  void look_here() {
+    drop_node();
+    HttpShared& all = shared();
+    if (const auto missing = refuse_place(all.rig, all.cluster.nodes, place_)) return refuse(missing->reason);
+    refused_.clear();
+    if (!feed_) {
+      const HttpRequest& request = exchange_->passed.request;
+      auto counters = all.viewers.add(place_.stream, request.address, request.identity.user, "fmp4");
+      feed_.emplace(all.rig, place_.camera, place_.stream, std::move(counters), ready_);
+    }
+    feed_->look();
   }
 
-  HttpShared& shared_;
-  const std::string address_;
-  const Identity identity_;
+  void look_at(const std::string& node) {
+    feed_.reset();
+    if (node.empty()) return refuse("no node runs this camera");
+    if (node_ && node_->node() == node && !node_->over()) return;
+    if (node_ && node_->over()) refuse(node_->problem());
+    if (Clock::now() < next_try_) return;
+    next_try_ = Clock::now() + try_node_again;
+    drop_node();
+    node_ = std::make_shared<NodeStream>(connection_, exchange_, node, place_.stream, ready_);
+    node_->start();
+  }
+
+  void refuse(const std::string& why) {
+    const std::string reason = why;  // which may be the node's that is dropped
+    feed_.reset();
+    drop_node();
+    if (std::exchange(refused_, reason) == reason) return;
+    refusal_ = json_text({{"type", "unplayable"}, {"reason", reason}});
+  }
+
+  void drop_node() {
+    if (node_) node_->close();
+    node_.reset();
+  }
+
+  [[nodiscard]] HttpShared& shared() const { return connection_->shared(); }
+
+  const std::shared_ptr<HttpConnection> connection_;
+  const std::shared_ptr<const Exchange> exchange_;
   const LivePlace place_;
   const std::function<void()> ready_;
-  std::optional<LiveFeed> feed_;  // nothing: it is refused
-  std::string refused_;           // why; empty: it is not
-  std::string waiting_;           // a message before those of the feed
+  // Both empty: it is refused.
+  std::optional<LiveFeed> feed_;
+  std::shared_ptr<NodeStream> node_;
+  Clock::time_point next_try_;  // of a node
+  std::string refused_;         // why; empty: it is not
+  std::string refusal_;         // the message of that, until it is sent
 };
 
 class ManyStreams {
@@ -89,8 +121,8 @@ class ManyStreams {
         exchange_(exchange),
         answer_(*connection_, exchange),
         event_(std::make_shared<HttpEvent>(connection_->shared().io)) {
-    for (const std::string& stream : streams)
-      streams_.emplace_back(connection_->shared(), exchange, stream, event_->waker());
+    const auto own = std::make_shared<const Exchange>(exchange);  // what asks other nodes may last longer
+    for (const std::string& stream : streams) streams_.emplace_back(connection_, own, stream, event_->waker());
   }
 
   awaitable<void> run() {
@@ -106,7 +138,7 @@ class ManyStreams {
         for (Watched& stream : streams_) stream.look();
       }
       collect(part);
-      if (part.empty() && Clock::now() >= beat_at) append_head(part, Kind::beat, 0, 0);
+      if (part.empty() && Clock::now() >= beat_at) append_head(part, LiveKind::beat, 0, 0);
       if (part.empty()) {
         co_await event_->wait_until(std::min(look_at, beat_at));
         continue;
@@ -130,7 +162,7 @@ class ManyStreams {
       }
       silent = 0;
       const bool is_text = message.bytes == nullptr;
-      append_head(part, is_text ? Kind::text : Kind::bytes, stream,
+      append_head(part, is_text ? LiveKind::text : LiveKind::bytes, stream,
                   is_text ? message.text.size() : message.bytes->size());
       if (is_text)
         part += message.text;

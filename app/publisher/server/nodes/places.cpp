@@ -25,6 +25,10 @@ bool NodePlaces::is_elsewhere(const std::string& camera) const {
   return planned != cameras.end() && planned->second != own && !local.contains(camera);
 }
 
+std::optional<std::string> NodePlaces::elsewhere(const std::string& camera) const {
+  return is_elsewhere(camera) ? std::optional(cameras.at(camera)) : std::nullopt;
+}
+
 std::set<std::string> NodePlaces::others(bool here) const {
   std::set<std::string> others;
   for (const auto& [name, node] : nodes) {

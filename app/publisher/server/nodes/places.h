@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,6 +22,8 @@ struct NodePlaces {
 
   // By the plan another node, or none, is to run it, and this one does not have it (any more).
   [[nodiscard]] bool is_elsewhere(const std::string& camera) const;
+  // The node that is to run it then, which may be empty; nothing: it is not elsewhere.
+  [[nodiscard]] std::optional<std::string> elsewhere(const std::string& camera) const;
   // Nodes that are there but this one.
   [[nodiscard]] std::set<std::string> others_here() const { return others(true); }
   // Nodes that are not.
