@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <deque>
 #include <fstream>
 
 #include "app/config/password_hash.h"
@@ -158,6 +159,25 @@ TEST_F(HttpLiveManyUsersTest, EachSeesItsCamerasOnly) {
   EXPECT_EQ(page.next_text(2, "unplayable"), hidden);
   EXPECT_FALSE(page.next_text(0, "init").is_null());
   wait_for_viewers(0);
+}
+
+// More would leave a browser no connection for anything else.
+TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
+  const Access::Session session = access_.open_session(*access_.identity_of("anna"));
+  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  std::deque<LiveClient> pages;
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(pages.emplace_back(port(), "dock", cookie).head().status, 200);
+  const Reply refused = ask(port(), "GET /live?streams=dock", cookie);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("this browser has four pages that watch over HTTP"));
+  EXPECT_EQ(refused.headers.at("retry-after"), "10");
+  const Access::Session other = access_.open_session(*access_.identity_of("anna"));
+  EXPECT_EQ(
+      LiveClient(port(), "dock", std::string("Cookie: ") + session_cookie + "=" + other.token + "\r\n").head().status,
+      200);
+  pages.pop_back();
+  wait_for_viewers(3);
+  EXPECT_EQ(LiveClient(port(), "dock", cookie).head().status, 200);
 }
 
 TEST_F(HttpLiveManyUsersTest, EndsWithTheLogoutAlsoForOneWhoReadsNothing) {

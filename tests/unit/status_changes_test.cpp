@@ -67,15 +67,19 @@ TEST(SettledStatus, RoundsToTwoDigitsAndLeavesOutNulls) {
 }
 
 TEST(StreamPlaces, EachBrowserHasThree) {
-  StreamPlaces places;
-  const auto one = places.take("ann");
-  const auto two = places.take("ann");
-  auto three = places.take("ann");
+  StreamPlaces places(3);
+  HttpRequest ann;
+  ann.identity.user = "ann";
+  HttpRequest other = ann;  // browser of hers
+  other.identity.session = "a session";
+  const auto one = places.take(ann);
+  const auto two = places.take(ann);
+  auto three = places.take(ann);
   ASSERT_TRUE(three);
-  EXPECT_FALSE(places.take("ann"));
-  EXPECT_TRUE(places.take("ben"));
+  EXPECT_FALSE(places.take(ann));
+  EXPECT_TRUE(places.take(other));
   three.reset();
-  EXPECT_TRUE(places.take("ann"));
+  EXPECT_TRUE(places.take(ann));
 }
 
 // GET /api/v1/status/changes through a socket.

@@ -111,9 +111,8 @@ HttpAnswer get_status_changes(const ApiCall& call) {
   check_parameters(call.request, local_only);
   const Identity& identity = call.request.identity;
   ShownStatus& shown = status_for(call);
-  (void)shown.of(identity);                            // while there is none, that is the answer
-  const bool has_session = !identity.session.empty();  // each browser has its own
-  auto place = call.api.stream_places.take(has_session ? identity.session : call.request.address + identity.user);
+  (void)shown.of(identity);  // while there is none, that is the answer
+  auto place = call.api.stream_places.take(call.request);
   if (!place) throw ApiError(503, "this browser has enough of these streams", 10);
   auto changes = std::make_shared<StatusChanges>(shown, call.api.access, identity);
   HttpAnswer answer;

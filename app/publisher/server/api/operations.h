@@ -17,6 +17,7 @@
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/nodes/nodes.h"
 #include "app/publisher/server/recordings.h"
+#include "app/publisher/server/stream_places.h"
 
 namespace campipe {
 
@@ -31,7 +32,7 @@ struct ApiParts {
   // Shared with threads that wait for a disk, perhaps longer than all else lives.
   std::shared_ptr<Recordings> recordings;
   Nodes* nodes;  // null: of no cluster
-  StreamPlaces stream_places = {};
+  StreamPlaces stream_places{3};
 };
 
 // One request, during the handler's call.

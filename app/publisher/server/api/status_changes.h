@@ -1,9 +1,7 @@
 // The status as a stream of events, for pages (docs/api.md).
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -30,22 +28,6 @@ class StatusChanges {
   Access& access_;
   const Identity identity_;
   std::shared_ptr<const nlohmann::json> sent_;  // null: nothing yet
-};
-
-// How many streams each browser has: it has few connections to a host, and each stream takes one for as long as its
-// page is seen. Thread-safe.
-class StreamPlaces {
- public:
-  // One of `holder`'s, for as long as the result lives, also longer than this object. Null: it has all that it may
-  // have.
-  std::shared_ptr<void> take(const std::string& holder);
-
- private:
-  struct Taken {
-    std::mutex mutex;
-    std::map<std::string, int> by_holder;
-  };
-  const std::shared_ptr<Taken> taken_ = std::make_shared<Taken>();
 };
 
 }  // namespace campipe

@@ -87,12 +87,13 @@ class Watched {
     node_->start();
   }
 
-  void refuse(const std::string& why) {
-    const std::string reason = why;  // which may be the node's that is dropped
+  // `reason`: by value, since it may be that of the node, which goes.
+  void refuse(std::string reason) {
     feed_.reset();
     drop_node();
-    if (std::exchange(refused_, reason) == reason) return;
-    refusal_ = json_text({{"type", "unplayable"}, {"reason", reason}});
+    if (refused_ == reason) return;
+    refused_ = std::move(reason);
+    refusal_ = json_text({{"type", "unplayable"}, {"reason", refused_}});
   }
 
   void drop_node() {

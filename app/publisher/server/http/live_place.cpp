@@ -36,7 +36,7 @@ std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, 
   return LiveRefusal{404, no_such_stream};
 }
 
-HttpAnswer live_route(const HttpRequest& request) try {
+HttpAnswer live_route(const HttpRequest& request, StreamPlaces& places) try {
   constexpr std::array<std::string_view, 1> parameters{"streams"};
   if (request.path != "/live") return http_error(404, "there is nothing at this address");
   if (request.method != "GET") return method_not_allowed();
@@ -51,6 +51,11 @@ HttpAnswer live_route(const HttpRequest& request) try {
   }
   if (answer.live_streams.size() > most_streams)
     throw ApiError(400, "'streams' may name " + std::to_string(most_streams) + " streams at most");
+  // The other node has counted it; and without a session people behind one proxy would be one browser.
+  if (request.from_node || request.identity.session.empty()) return answer;
+  answer.live_place = places.take(request);
+  if (!answer.live_place)
+    return http_busy("this browser has four pages that watch over HTTP, and no connection for more", 10);
   return answer;
 } catch (const ApiError& error) {
   return error_answer(error);

@@ -7,6 +7,7 @@
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
 #include "app/publisher/server/nodes/nodes.h"
+#include "app/publisher/server/stream_places.h"
 
 namespace campipe {
 
@@ -29,6 +30,6 @@ inline constexpr const char* no_such_stream = "there is no such camera or output
 std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, const LivePlace& place);
 
 // GET /live?streams=dock,gate/small: `live_streams`, or what is wrong with the request.
-HttpAnswer live_route(const HttpRequest& request);
+HttpAnswer live_route(const HttpRequest& request, StreamPlaces& places);
 
 }  // namespace campipe

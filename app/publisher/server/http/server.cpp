@@ -68,7 +68,8 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
 }
 
 std::vector<HttpServer::Route> with_own(std::vector<HttpServer::Route> routes) {
-  routes.push_back({"/live", false, live_route});
+  const auto places = std::make_shared<StreamPlaces>(4);
+  routes.push_back({"/live", false, [places](const HttpRequest& request) { return live_route(request, *places); }});
   return routes;
 }
 

@@ -78,6 +78,7 @@ struct HttpAnswer {
   Events events;
   // Sent instead of all this for as long as the client stays: the live streams of these names, for `/live`.
   std::vector<std::string> live_streams;
+  std::shared_ptr<void> live_place;  // of StreamPlaces
   // The node of the cluster whose answer this is to be: the request goes on to there. Empty: no node has what is asked
   // for now.
   std::optional<std::string> relay_to;

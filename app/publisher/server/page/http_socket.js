@@ -59,7 +59,11 @@ async function read(sockets, abort) {
   let silence = setTimeout(() => abort.abort(), longestSilence);
   try {
     const answer = await fetch(addressOf(`/live?streams=${streams}`), {cache: 'no-store', signal: abort.signal});
-    if (!answer.ok) return;
+    if (!answer.ok) {
+      const {error} = await answer.json();
+      for (const socket of sockets) socket.refuse(error);
+      return;
+    }
     const body = answer.body.getReader();
     const messages = new MessageReader();
     for (let part = await body.read(); !part.done && current === abort; part = await body.read()) {
@@ -134,6 +138,10 @@ export class HttpSocket {
     if (kind !== kinds.bytes) return;
     wait = firstWait;
     this.onmessage({data: bytes});
+  }
+
+  refuse(reason) {
+    if (reason) this.onmessage({data: JSON.stringify({type: 'unplayable', reason})});
   }
 
   end(retry) {
