@@ -255,7 +255,8 @@ void Contract::make_changes() {
 }
 
 void Contract::watch() {
-  browsers_.push_back(std::make_unique<WebSocketClient>(rig_.http(), "/cameras/dock/live"));
+  for (const std::string query : {"", "?sound=1"})
+    browsers_.push_back(std::make_unique<WebSocketClient>(rig_.http(), "/cameras/dock/live" + query));
   for (const std::string form : {"stream.ts", "stream.mp4"}) {
     players_.push_back(std::make_unique<TcpClient>(rig_.http()));
     players_.back()->send(request_text("GET /cameras/dock/" + form));
