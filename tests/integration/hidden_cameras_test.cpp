@@ -53,10 +53,13 @@ class HiddenCameras : public testing::Test {
   }
   [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
   // With the password "correct horse".
+  static std::string login_of(const std::string& user) {
+    return std::string("Authorization: Basic ") +
+           (user == "ada" ? "YWRhOmNvcnJlY3QgaG9yc2U=" : "b3duZXI6Y29ycmVjdCBob3JzZQ==") + "\r\n";
+  }
   [[nodiscard]] Reply call(const std::string& line, const std::string& user = "ada",
                            const std::string& body = "") const {
-    const std::string login = user == "ada" ? "YWRhOmNvcnJlY3QgaG9yc2U=" : "b3duZXI6Y29ycmVjdCBob3JzZQ==";
-    return ask(port(), line, "Authorization: Basic " + login + "\r\nContent-Type: application/json\r\n", body);
+    return ask(port(), line, login_of(user) + "Content-Type: application/json\r\n", body);
   }
 
   const std::string hash_ =
@@ -109,7 +112,7 @@ TEST_F(HiddenCameras, NoRouteTellsOfThem) {
 
 TEST_F(HiddenCameras, TheStreamOfTheStatusDoesNotTellOfThem) {
   TcpClient client(port());
-  client.send(request_text("GET /api/v1/status/changes", "Authorization: Basic YWRhOmNvcnJlY3QgaG9yc2U=\r\n"));
+  client.send(request_text("GET /api/v1/status/changes", login_of("ada")));
   ASSERT_TRUE(client.read_up_to_end_of("event: change"));
   EXPECT_TRUE(client.read_up_to_end_of("\n\n"));
   EXPECT_THAT(client.text(), HasSubstr("\"hall\""));

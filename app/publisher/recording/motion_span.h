@@ -22,7 +22,7 @@ class MotionSpan {
     is_on_ = false;
     return Does::end;
   }
-  // A motion that a predecessor has begun goes on.
+  // Continues a motion that the process before has begun.
   void resume(std::int64_t last) {
     is_on_ = true;
     last_ = last;

@@ -53,7 +53,7 @@ void in_each(json& object, const char* key, const Change& change) {
   }
 }
 
-// Of a camera or an output.
+// Settles what a camera and an output have in common.
 void settle_stream(json& stream) {
   leave_out(stream, std::array{"in_flight", "newest_frame"});
   in_object(stream, "frames", [](json& frames) {

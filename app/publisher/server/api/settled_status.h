@@ -6,8 +6,8 @@
 
 namespace campipe {
 
-// Of a status that its reader may see. Left out are numbers that change with every frame and that no page shows, and
-// what is null; what was measured is rounded. docs/api.md lists it.
+// Leaves out numbers that change with every frame and that no page shows, and nulls; rounds measured values.
+// docs/api.md lists both. `status`: as its reader may see it.
 nlohmann::json settled_status(nlohmann::json status);
 
 }  // namespace campipe

@@ -59,7 +59,7 @@ void hide_cells(json& mosaic, const Sees& sees) {
       cell.erase("reason");
     }
   } catch (const json::exception&) {
-    mosaic.erase(cells);  // likewise
+    mosaic.erase(cells);  // of a node of another version: what they name is not known
   }
 }
 

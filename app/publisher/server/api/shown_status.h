@@ -45,7 +45,7 @@ class ShownStatus {
   // For some users; null: nobody has asked yet.
   struct Shown {
     std::shared_ptr<const nlohmann::json> status;
-    // Of all cameras.
+    // These two have all cameras.
     std::shared_ptr<const std::string> text;
     std::shared_ptr<const nlohmann::json> settled;
   };

@@ -18,9 +18,9 @@ class StatusChanges {
   StatusChanges(ShownStatus& shown, Access& access, Identity identity)
       : shown_(shown), access_(access), identity_(std::move(identity)) {}
 
-  // What comes next, as text/event-stream has it: the whole status, then what differs from what was sent before, and a
-  // comment where nothing does. With the permissions that the user has now; nothing: there are none any more. Waits as
-  // ShownStatus does, and throws likewise.
+  // Returns the next event as text/event-stream: first the whole status, then a patch against the event before, or a
+  // comment where nothing differs. Applies the permissions that the user has now; nothing: the user has none any more.
+  // Waits as long as ShownStatus::settled_of(), and throws the same errors.
   std::optional<std::string> next();
 
  private:

@@ -15,7 +15,7 @@ namespace campipe {
 bool takes_gzip(std::string_view accept_encoding);
 // `level`: zlib's, 1 (quick) to 9 (small).
 std::string gzip(std::string_view text, int level);
-// A text that goes on for long, of which each part can be read when it comes. It takes 256 KiB.
+// Compresses a text in parts; a client can read each part as soon as it comes. An object takes 256 KiB of memory.
 class GzipStream {
  public:
   GzipStream();

@@ -272,10 +272,8 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     const HttpDoor::Place place(shared_->door, request.address);
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
-  } else if (request.identity.administers()) {
-    answer = co_await run_on(shared_->threads.administrators, handle);
   } else {
-    auto done = co_await shared_->threads.workers.run(place_.holder(), handle);
+    auto done = co_await shared_->threads.handle(request.identity, place_.holder(), handle);
     answer = done ? std::move(*done) : too_much_waits();
   }
   if (answer.relay_to) {

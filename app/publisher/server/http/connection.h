@@ -40,9 +40,18 @@ inline constexpr auto look_every = std::chrono::milliseconds(500);
 struct HttpThreads {
   explicit HttpThreads(std::shared_ptr<boost::asio::io_context> io) : disks(std::move(io)) {}
 
-  // Handlers, and what may take longer and holds them up in no case; those of whoever administers the rig wait for
-  // no others.
-  FairThreads workers{4, 2};
+  // Runs `work` of a handler for `user`, who comes by the connection of `holder`; nothing: too much of the holder
+  // waits. Users who administer the rig wait for no others.
+  template <typename Work>
+  boost::asio::awaitable<std::optional<std::invoke_result_t<Work>>> handle(const Identity& user,
+                                                                           const std::string& holder, Work work) {
+    using Result = std::invoke_result_t<Work>;
+    if (!user.administers()) co_return co_await workers.run(holder, std::move(work));
+    Result result = co_await run_on(administrators, std::move(work));
+    co_return std::optional<Result>(std::in_place, std::move(result));
+  }
+
+  FairThreads workers{4, 2};  // what may take longer than handlers does not hold them up
   boost::asio::thread_pool administrators{2};
   FairThreads decoders{2, 1};        // snapshots
   DiskThreads disks;                 // and nothing else waits for a disk

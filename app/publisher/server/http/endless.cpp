@@ -16,6 +16,12 @@ namespace http = boost::beast::http;
 using asio::awaitable;
 using asio::use_awaitable;
 
+awaitable<bool> send_head_alone(HttpConnection& connection, HttpConnection::Exchange& exchange, HttpAnswer& head) {
+  if (exchange.facts.method != "HEAD") co_return false;
+  co_await connection.send(head, exchange);
+  co_return true;
+}
+
 EndlessAnswer::EndlessAnswer(HttpConnection& connection, HttpConnection::Exchange& exchange)
     : connection_(connection), exchange_(exchange), chunked_(exchange.message.version() >= 11) {}
 

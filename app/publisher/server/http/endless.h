@@ -6,6 +6,10 @@
 
 namespace campipe {
 
+// Answers a request that asks for the head alone. False: this one asks for the rest too, and nothing was sent.
+boost::asio::awaitable<bool> send_head_alone(HttpConnection& connection, HttpConnection::Exchange& exchange,
+                                             HttpAnswer& head);
+
 class EndlessAnswer {
  public:
   // Both must outlive it. The connection has no other use afterwards.

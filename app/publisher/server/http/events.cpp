@@ -22,10 +22,7 @@ awaitable<void> serve_events(std::shared_ptr<HttpConnection> connection, HttpCon
   head.type = "text/event-stream";
   head.headers = {{"Vary", "Accept-Encoding"}};
   if (request.takes_gzip) head.headers.emplace_back("Content-Encoding", "gzip");
-  if (exchange.facts.method == "HEAD") {
-    co_await connection->send(head, exchange);
-    co_return;
-  }
+  if (co_await send_head_alone(*connection, exchange, head)) co_return;
   std::optional<GzipStream> gzip;
   if (request.takes_gzip) gzip.emplace();
   const std::function<std::optional<std::string>()> make = [&] {
@@ -43,16 +40,10 @@ awaitable<void> serve_events(std::shared_ptr<HttpConnection> connection, HttpCon
       continue;
     }
     next_at = Clock::now() + period;
-    std::optional<std::string> made;
-    if (request.identity.administers()) {
-      made = co_await run_on(shared.threads.administrators, make);
-    } else {
-      auto done = co_await shared.threads.workers.run(connection->holder(), make);
-      if (!done) continue;  // too much of the same user waits
-      made = std::move(*done);
-    }
-    if (!made) break;
-    co_await answer.put(boost::asio::buffer(*made));
+    const auto made = co_await shared.threads.handle(request.identity, connection->holder(), make);
+    if (!made) continue;  // the next one has its changes
+    if (!*made) break;
+    co_await answer.put(boost::asio::buffer(**made));
   }
   co_await answer.end();
 }

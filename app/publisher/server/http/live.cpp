@@ -221,13 +221,10 @@ awaitable<void> serve_web_socket(std::shared_ptr<HttpConnection> connection, Exc
 }
 
 awaitable<void> serve_endless(std::shared_ptr<HttpConnection> connection, Exchange& exchange, LivePlace place) {
-  if (exchange.facts.method == "HEAD") {
-    HttpAnswer answer;
-    answer.type = exchange.passed.camera->what == "stream.ts" ? "video/mp2t" : "video/mp4";
-    co_await connection->send(answer, exchange);
-    co_return;
-  }
   const LiveForm form = exchange.passed.camera->what == "stream.ts" ? LiveForm::mpegts : LiveForm::mp4;
+  HttpAnswer head;
+  head.type = form == LiveForm::mpegts ? "video/mp2t" : "video/mp4";
+  if (co_await send_head_alone(*connection, exchange, head)) co_return;
   LiveAnswer answer(std::move(connection), exchange, place, form);
   co_await answer.run();
 }

@@ -126,9 +126,7 @@ class ManyStreams {
     for (const std::string& stream : streams) streams_.emplace_back(connection_, own, stream, event_->waker());
   }
 
-  awaitable<void> run() {
-    HttpAnswer head;
-    head.type = form;
+  awaitable<void> run(const HttpAnswer& head) {
     co_await answer_.begin(head);
     Clock::time_point look_at;
     Clock::time_point beat_at = Clock::now() + beat_after;
@@ -184,14 +182,11 @@ class ManyStreams {
 
 awaitable<void> serve_many(std::shared_ptr<HttpConnection> connection, Exchange& exchange,
                            std::vector<std::string> streams) {
-  if (exchange.facts.method == "HEAD") {
-    HttpAnswer head;
-    head.type = form;
-    co_await connection->send(head, exchange);
-    co_return;
-  }
+  HttpAnswer head;
+  head.type = form;
+  if (co_await send_head_alone(*connection, exchange, head)) co_return;
   ManyStreams many(std::move(connection), exchange, streams);
-  co_await many.run();
+  co_await many.run(head);
 }
 
 }  // namespace campipe

@@ -29,10 +29,10 @@ export class Timeline {
     this.#last = null;
   }
 
-  // Writes the fragment's place into it. {start, broken, time} in seconds; undefined: it is no fragment. `time`: the
-  // stream's own, that it had. `broken`: this does
-  // not follow what came before at the stream's own pace. `waited`: for this fragment, in seconds; what comes faster
-  // than its pace is put close together, so that a GOP from before is behind a viewer at once.
+  // Writes the fragment's place into it. Returns {start, broken, time}, times in seconds; undefined: it is no fragment.
+  // `time`: that the fragment had in the stream. `broken`: it does not follow the one before at the stream's own pace.
+  // `waited`: for this fragment, in seconds; what comes faster than its pace is put close together, so that a GOP from
+  // before is behind a viewer at once.
   place(bytes, waited = Infinity) {
     const fragment = fragmentOf(viewOf(bytes));
     if (!fragment) return undefined;
