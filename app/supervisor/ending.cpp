@@ -62,7 +62,7 @@ void Supervisor::drain(const std::string& why) {
   rig_.phase = RunPhase::draining;
   ending_.why = why;
   ending_.drain_began = Clock::now();
-  service_.stopping();
+  tell_it_ends();
   spdlog::info("ending ({}): handing over what has been decoded", why);
   processes_.send_to_all(ProcessKind::master, messages::Drain());
   if (processes_.source().child) {
@@ -72,6 +72,12 @@ void Supervisor::drain(const std::string& why) {
     lifecycle_.give_up_sources();
   }
   processes_.start_by(Clock::now());
+}
+
+// Viewers at once: the end may be over before the next status is due.
+void Supervisor::tell_it_ends() {
+  service_.stopping();
+  rig_.next_status = Clock::now();
 }
 
 // Of the cameras with a source: mosaics end with the last of them.
@@ -97,7 +103,7 @@ bool Supervisor::mosaics_are_over() const { return std::ranges::all_of(rig_.came
 // Every file is closed. Workers and publisher meet at the stop barrier and leave; source and masters are asked to.
 void Supervisor::begin_leaving() {
   if (ending_.why.empty()) ending_.why = "ended";
-  service_.stopping();
+  tell_it_ends();
   rig_.phase = RunPhase::leaving;
   ending_.leave_began = Clock::now();
   for (ManagedProcess& process : processes_.all()) {

@@ -210,7 +210,7 @@ void StatusView::update(const Cameras& cameras, const RigPage& page) {
   for (const CameraStatus& status : changes_.take(statuses, Clock::now())) spdlog::info("{}", format_line(status));
 }
 
-std::vector<CameraStatus> StatusChanges::take(const std::vector<CameraStatus>& cameras, Clock::time_point now) {
+std::vector<CameraStatus> ChangesToLog::take(const std::vector<CameraStatus>& cameras, Clock::time_point now) {
   std::vector<CameraStatus> due;
   std::map<std::string, Logged> logged;
   for (const CameraStatus& camera : cameras) {

@@ -41,7 +41,7 @@ std::string format_outcome(const Output& output, const FrameCounts& counts);
 std::string format_summary(const Output& output, const FrameCounts& counts);
 
 // Which cameras are worth a line of the log: 8,640 lines a day for each would hide what happens.
-class StatusChanges {
+class ChangesToLog {
  public:
   // Those whose state is another than at the last call, or whose frames began or ceased to be dropped since; and each
   // once an hour.
@@ -89,7 +89,7 @@ class StatusView {
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
   std::map<OutputId, Sample> samples_;
-  StatusChanges changes_;
+  ChangesToLog changes_;
   std::size_t lines_drawn_ = 0;
   std::vector<std::string> table_;
 };

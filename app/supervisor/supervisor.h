@@ -65,6 +65,7 @@ class Supervisor {
   // The end of a run
   void watch_ending();
   void drain(const std::string& why);
+  void tell_it_ends();
   void begin_leaving();
   void end_leaving();
   void leave_cluster();

@@ -189,8 +189,8 @@ TEST(StatusLine, TellsItAllInOneLine) {
   EXPECT_THAT(format_line(status), HasSubstr(", worker 1 on GPU 3, quarantined"));
 }
 
-TEST(StatusChanges, AreWhatTheLogTells) {
-  StatusChanges changes;
+TEST(ChangesToLog, AreNewStatesAndNewDrops) {
+  ChangesToLog changes;
   const auto names = [&](const std::vector<CameraStatus>& cameras, Clock::time_point now) {
     std::vector<std::string> due;
     for (const CameraStatus& camera : changes.take(cameras, now)) due.push_back(camera.name);
