@@ -150,7 +150,7 @@ class StrangersTest : public ApiTest {
 
 TEST_F(StrangersTest, AreRefusedAtEveryCall) {
   const auto session = access_.open_session(*access_.identity_of("ann"));
-  const std::string cookie = "Cookie: " + std::string(session_cookie) + "=" + session.token + "\r\n";
+  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
   for (const Call& call : all_calls()) {
     const std::string what = call.method + " " + call.path;
     const bool open = call.operation.contains("security");
@@ -438,7 +438,8 @@ TEST_F(ApiTest, ALoginOpensASession) {
   EXPECT_EQ(json::parse(route_for(request.path).handle(request).body), session);
   request.method = "POST";
   request.path = "/api/v1/logout";
-  EXPECT_THAT(header(route_for(request.path).handle(request), "Set-Cookie"), HasSubstr("campipe_session=; "));
+  request.port = 8080;
+  EXPECT_THAT(header(route_for(request.path).handle(request), "Set-Cookie"), HasSubstr("campipe_session_8080=; "));
   EXPECT_FALSE(access_.find_session(token));
 }
 

@@ -164,7 +164,7 @@ TEST_F(HttpLiveManyUsersTest, EachSeesItsCamerasOnly) {
 // More would leave a browser no connection for anything else.
 TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
   std::deque<LiveClient> pages;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(pages.emplace_back(port(), "dock", cookie).head().status, 200);
   const Reply refused = ask(port(), "GET /live?streams=dock", cookie);
@@ -173,7 +173,7 @@ TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
   EXPECT_EQ(refused.headers.at("retry-after"), "10");
   const Access::Session other = access_.open_session(*access_.identity_of("anna"));
   EXPECT_EQ(
-      LiveClient(port(), "dock", std::string("Cookie: ") + session_cookie + "=" + other.token + "\r\n").head().status,
+      LiveClient(port(), "dock", "Cookie: " + session_cookie_name(0) + "=" + other.token + "\r\n").head().status,
       200);
   pages.pop_back();
   wait_for_viewers(3);
@@ -182,7 +182,7 @@ TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
 
 TEST_F(HttpLiveManyUsersTest, EndsWithTheLogoutAlsoForOneWhoReadsNothing) {
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
   LiveClient page(port(), "dock,gate", cookie);
   LiveClient slow(port(), "dock,gate", cookie, 4096);
   LiveClient bens(port(), "dock", ben_);

@@ -260,7 +260,7 @@ class HttpTakenBackTest : public HttpLiveTest {
 TEST_F(HttpTakenBackTest, WhatIsWatchedEndsWithTheLogout) {
   send(25);
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = std::string("Cookie: ") + session_cookie + "=" + session.token + "\r\n";
+  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
   const std::string ben = "Authorization: Basic YmVuOmI=\r\n";
   WebSocketClient page(port(), "/cameras/dock/live", cookie);
   WebSocketClient bens(port(), "/cameras/dock/live", ben);

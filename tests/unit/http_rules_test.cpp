@@ -42,6 +42,13 @@ TEST(HttpCookie, IsFound) {
   EXPECT_EQ(cookie_of("", "campipe_session"), "");
 }
 
+TEST(HttpHost, HasAPort) {
+  EXPECT_EQ(port_of("rig.example:8443"), 8443);
+  EXPECT_EQ(port_of("[::1]:80"), 80);
+  for (const char* none : {"", "rig", "[::1]", "rig:", "rig:65536", "rig:-1", "rig:8080;x", "rig:8080 "})
+    EXPECT_EQ(port_of(none), 0) << none;
+}
+
 TEST(HttpHost, IsOurs) {
   for (const char* good : {"localhost", "LocalHost:8080", "a.localhost", "127.0.0.1:80", "10.1.2.3", "[::1]:8080",
                            "[::1]", "rig.example:8080", "RIG.example", "cams.example"}) {

@@ -228,13 +228,28 @@ TEST_F(HttpServerTest, KnowsUsersByPassword) {
 TEST_F(HttpServerTest, KnowsUsersBySessionAndWantsItsTokenForChanges) {
   start(guarded_config());
   const auto session = access_->open_session(*access_->identity_of("anna"));
-  const std::string cookie = std::string("Cookie: a=b; ") + session_cookie + "=" + session.token + "\r\n";
+  const std::string cookie = "Cookie: a=b; " + session_cookie_name(0) + "=" + session.token + "\r\n";
   EXPECT_EQ(nlohmann::json::parse(ask(port(), "GET /api/v1/", cookie).body)["user"], "anna");
   EXPECT_EQ(ask(port(), "PUT /api/v1/", cookie).status, 403);
   EXPECT_EQ(ask(port(), "PUT /api/v1/", cookie + "X-CSRF-Token: wrong\r\n").status, 403);
   EXPECT_EQ(ask(port(), "PUT /api/v1/", cookie + "X-CSRF-Token: " + session.csrf + "\r\n").status, 200);
   EXPECT_EQ(nlohmann::json::parse(ask(port(), "GET /login", cookie).body)["user"], "anna");
-  EXPECT_EQ(ask(port(), "GET /api/v1/", std::string("Cookie: ") + session_cookie + "=other\r\n").status, 401);
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Cookie: " + session_cookie_name(0) + "=other\r\n").status, 401);
+}
+
+// A browser sends a host's cookies to all of its ports.
+TEST_F(HttpServerTest, TakesNoSessionOfAnotherRigOfTheHost) {
+  start(guarded_config());
+  const auto session = access_->open_session(*access_->identity_of("anna"));
+  const std::string ours = session_cookie_name(8080) + "=" + session.token;
+  const std::string others = session_cookie_name(8081) + "=other; " + session_cookie_name(0) + "=another";
+  const auto status = [&](const std::string& host, const std::string& cookies) {
+    return ask(port(), "GET /api/v1/", "Host: " + host + "\r\nCookie: " + cookies + "\r\n").status;
+  };
+  EXPECT_EQ(status("localhost:8080", others + "; " + ours), 200);
+  EXPECT_EQ(status("localhost:8080", ours + "; " + others), 200);
+  EXPECT_EQ(status("localhost:8080", others), 401);
+  EXPECT_EQ(status("localhost:8081", ours), 401);
 }
 
 TEST_F(HttpServerTest, ShowsCamerasToThoseWhoMaySeeThem) {

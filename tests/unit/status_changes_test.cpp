@@ -210,7 +210,7 @@ TEST_F(StatusStreamTest, HasWhatItsUserMaySeeNow) {
 
 TEST_F(StatusStreamTest, EndsWithTheSession) {
   const auto session = access_.open_session(*access_.identity_of("ann"));
-  StatusStream stream(server_.port(), "Cookie: " + std::string(session_cookie) + "=" + session.token + "\r\n");
+  StatusStream stream(server_.port(), "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n");
   ASSERT_TRUE(stream.next());
   access_.close_session(session.token);
   EXPECT_FALSE(stream.next());

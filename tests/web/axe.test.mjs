@@ -1,11 +1,9 @@
-// axe-core's rules for accessibility, on every page, in both themes, on a phone and on a desk.
-import assert from 'node:assert/strict';
-import {createRequire} from 'node:module';
+// axe-core's rules for accessibility, on every page; of a cluster's page: cluster.test.mjs.
 import {describe, test} from 'node:test';
+import {expectAccessible} from './accessible.mjs';
 import {browseRig, expectMoving, tile} from './browser.mjs';
 import {Rig, eventually, freePort} from './rig.mjs';
 
-const axe = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`).resolve('axe-core/axe.min.js');
 const pattern = 'test://pattern?width=160&height=120&rate=5';
 const password = 'correct horse';
 const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';
@@ -41,26 +39,7 @@ describe('axe', {timeout: 300000}, () => {
     await page.waitForURL(`${rig.base}/`);
   }
 
-  async function problems() {
-    if (!(await page.evaluate(() => 'axe' in window))) await page.addScriptTag({path: axe});
-    return page.evaluate(async () => {
-      const options = {rules: {'label-content-name-mismatch': {enabled: true}}};
-      const {violations} = await window.axe.run(document, options);
-      return violations.map(({id, nodes}) => `${id}: ${nodes.map(({html}) => html.slice(0, 200)).join('\n')}`);
-    });
-  }
-
-  async function expectClean(what) {
-    for (const width of [390, 1280]) {
-      await page.setViewportSize({width, height: 800});
-      for (const theme of ['dark', 'light']) {
-        await page.evaluate((wanted) => {
-          document.documentElement.dataset.theme = wanted;
-        }, theme);
-        assert.deepEqual(await problems(), [], `${what}, ${width} px, ${theme}`);
-      }
-    }
-  }
+  const expectClean = (what) => expectAccessible(page, what);
 
   test('login', async () => {
     await page.goto(`${rig.base}/login`);
@@ -80,6 +59,14 @@ describe('axe', {timeout: 300000}, () => {
     await page.keyboard.press('?');
     await page.waitForSelector('dialog[open]');
     await expectClean('keys');
+  });
+
+  test('kiosk', async () => {
+    await logIn();
+    await page.goto(`${rig.base}/?kiosk=1`);
+    await expectMoving(page, 'dock');
+    await page.waitForSelector(`${tile('yard')} .panel.warn`);
+    await expectClean('kiosk');
   });
 
   test('camera', async () => {

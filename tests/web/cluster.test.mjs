@@ -1,6 +1,7 @@
 // The page of the system of a rig that is a node of a cluster, with a real etcd.
 import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
+import {expectAccessible} from './accessible.mjs';
 import {openBrowser, openPage} from './browser.mjs';
 import {Etcd, Rig, eventually} from './rig.mjs';
 
@@ -30,7 +31,7 @@ describe('cluster', {timeout: 200000}, () => {
     await startNode('east');
     await startNode('west');
     browser = await openBrowser();
-    page = await openPage(browser);
+    page = await openPage(browser, {bypassCSP: true});
   });
   after(async () => {
     await browser?.close();
@@ -65,6 +66,7 @@ describe('cluster', {timeout: 200000}, () => {
     await page.selectOption('select[data-move=dock]', 'west');
     await page.click('button[data-moves=dock]');
     await rowHas('dock', /^dockwest/);
+    await expectAccessible(page, 'cluster');
     if (process.env.WEB_TEST_SCREENSHOT) await page.screenshot({path: process.env.WEB_TEST_SCREENSHOT, fullPage: true});
 
     await page.click('#logout');

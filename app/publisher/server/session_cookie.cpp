@@ -2,8 +2,12 @@
 
 namespace campipe {
 
+std::string session_cookie_name(std::uint16_t port) {
+  return port == 0 ? "campipe_session" : "campipe_session_" + std::to_string(port);
+}
+
 std::string session_cookie_text(const std::string& token, const HttpRequest& request, std::chrono::seconds longest) {
-  return std::string(session_cookie) + "=" + token + "; Path=" + request.base +
+  return session_cookie_name(request.port) + "=" + token + "; Path=" + request.base +
          "/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(longest.count()) +
          (request.secure ? "; Secure" : "");
 }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "app/publisher/server/http/server.h"
 
 namespace campipe {
 
-inline constexpr const char* session_cookie = "campipe_session";
+// For a page at this port of its host, as the browser sees it; 0: at the usual one. A browser sends a host's cookies to
+// all of its ports, where there may be other rigs.
+std::string session_cookie_name(std::uint16_t port);
 
 // The value of a header Set-Cookie in the answer to `request`. `longest` 0: the browser forgets it.
 std::string session_cookie_text(const std::string& token, const HttpRequest& request, std::chrono::seconds longest);

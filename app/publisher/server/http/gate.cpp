@@ -116,6 +116,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   passed.request.query = std::move(target->query);
   passed.request.method = facts.method == "HEAD" ? "GET" : facts.method;
   passed.request.address = facts.address;
+  passed.request.port = port_of(facts.host);
   passed.request.secure = facts.secure;
   passed.request.takes_gzip = takes_gzip(facts.accept_encoding);
   passed.request.from_node = is_door_;
@@ -180,7 +181,7 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
     request.identity = result.identity.value_or(Identity::visitor());
     return true;
   }
-  const std::string token = cookie_of(facts.credentials.cookie, session_cookie);
+  const std::string token = cookie_of(facts.credentials.cookie, session_cookie_name(passed.request.port));
   if (!token.empty()) {
     if (auto identity = access_.find_session(token)) {
       request.identity = std::move(*identity);

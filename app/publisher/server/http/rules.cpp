@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "app/config/address.h"
@@ -115,6 +116,13 @@ bool is_own_host(std::string_view host, const std::vector<std::string>& own) {
   if (std::ranges::any_of(own, [&](const std::string& one) { return parse_authority(one).host == name; })) return true;
   const std::string machine = name_of_machine();
   return !machine.empty() && (name == machine || name == machine + ".local");
+}
+
+std::uint16_t port_of(std::string_view host) {
+  const std::string text = parse_authority(host).port;
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() ? port : 0;
 }
 
 bool is_same_origin(std::string_view origin, std::string_view host) {

@@ -70,6 +70,8 @@ std::string cookie_of(std::string_view header, std::string_view name);
 // not matter), or the machine's own name. A foreign page whose name server gives this machine's address for its own
 // name does not.
 bool is_own_host(std::string_view host, const std::vector<std::string>& own);
+// The port in a header `Host`; 0: there is none.
+std::uint16_t port_of(std::string_view host);
 // Whether a header `Origin` is of the same host and port as `Host`.
 bool is_same_origin(std::string_view origin, std::string_view host);
 

@@ -35,11 +35,12 @@ struct HttpRequest {
   std::string body;
   std::string address;  // the peer's
   Identity identity;
-  std::string session;     // the token in the cookie `session_cookie`, if that is how the sender is known
+  std::string session;     // the token in the cookie of a session, if that is how the sender is known
   bool secure = false;     // it came over TLS
   bool from_node = false;  // another node of the cluster sent it, for `identity`: only what is here is answered
   std::string base = {};   // "/cams": below which a proxy shows this; empty: nowhere, or it does not say so
   bool takes_gzip = false;
+  std::uint16_t port = 0;  // in its `Host`; 0: none
 };
 // Whose recordings a thread is looking at, which may wait for their disk. Any thread.
 class DiskNote {

@@ -34,7 +34,7 @@ async function askWhy(path) {
 export class LiveSocket {
   #path;
   #url; // of the WebSocket
-  #stream;
+  #stream; // by HTTP; null: sound goes by WebSocket alone
   #handlers;
   #socket = null;
   #wait = firstWait;
@@ -45,7 +45,7 @@ export class LiveSocket {
     if (!this.#socket && !this.#closed) this.#connect();
   };
 
-  // output: of the camera; '' for its own stream. sound: of it alone, which goes by WebSocket only.
+  // output: of the camera; '' for its own stream. sound: of it alone.
   // handlers: text(object), bytes(Uint8Array), up(), down({retryAt, isBlocked}). retryAt: by Date.now(); isBlocked:
   // neither way comes through.
   constructor(camera, {output = '', sound = false}, handlers) {
@@ -54,7 +54,7 @@ export class LiveSocket {
     const url = new URL(this.#path, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     this.#url = url;
-    this.#stream = output ? `${camera}/${output}` : camera;
+    this.#stream = sound ? null : output ? `${camera}/${output}` : camera;
     this.#handlers = handlers;
   }
 
@@ -97,7 +97,7 @@ export class LiveSocket {
 
   #connect() {
     clearTimeout(this.#timer);
-    const isByHttp = goesByHttp();
+    const isByHttp = goesByHttp() && this.#stream !== null;
     const socket = isByHttp ? new HttpSocket(this.#stream) : new WebSocket(this.#url);
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
