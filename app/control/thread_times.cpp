@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "core/unique_handle.h"
 
@@ -37,6 +39,15 @@ std::optional<ThreadTimes> parse_thread_times(std::string_view schedstat, std::s
 std::optional<ThreadTimes> read_thread_times(pid_t process, pid_t thread) {
   const std::string folder = "/proc/" + std::to_string(process) + "/task/" + std::to_string(thread);
   return parse_thread_times(read_start(folder + "/schedstat"), read_start(folder + "/stat"));
+}
+
+bool any_thread_runs(pid_t process) {
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
+    const auto times = parse_thread_times("0 0", read_start(task.path() / "stat"));
+    if (times && times->runnable) return true;
+  }
+  return false;
 }
 
 std::int64_t CpuWait::look(const ThreadTimes& times, std::int64_t now) {

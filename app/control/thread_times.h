@@ -19,6 +19,8 @@ struct ThreadTimes {
 std::optional<ThreadTimes> parse_thread_times(std::string_view schedstat, std::string_view stat);
 // Never waits: the kernel keeps it at hand. Nothing: there is no such thread.
 std::optional<ThreadTimes> read_thread_times(pid_t process, pid_t thread);
+// Whether one of its threads runs, or waits for a CPU, just now. Looks at each of them.
+bool any_thread_runs(pid_t process);
 
 // For how long a thread has waited for a CPU, with the wait that still goes on, which the kernel does not report.
 class CpuWait {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/config/camera_config.h"
+#include "app/control/thread_times.h"
 #include "app/placement/quarantine.h"
 #include "app/supervisor/camera_threads.h"
 #include "core/log.h"
@@ -81,7 +82,9 @@ bool CrashAttribution::hung(ManagedProcess& process) {
   const auto silence = start_silence + start_silence_per_gpu * process.place.sees.size();
   if (beat == 0) return now - process.child->started() > silence + std::chrono::nanoseconds(main_thread.waited);
   const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
-  if (process.watch.hung(signs, to_ns(now))) {
+  if (const auto silent = process.watch.hung(signs, to_ns(now))) {
+    // What its main thread waits for may be another one's, which has no CPU just now.
+    if (*silent < process_hangs.busy && any_thread_runs(process.child->pid())) return false;
     spdlog::warn("{} does not answer; it is killed", role_of(process));
     return true;
   }

@@ -42,12 +42,13 @@ void check_door(const Server& server, const HttpFacts& facts, const std::string&
   const HttpGate::Verdict verdict = server.door.judge_quickly(facts);
   require(!verdict.unclear, "a door asks for no password", input);
   if (verdict.refusal) return;
-  const auto& [request, route, camera] = verdict.passed;
+  const auto& [request, route, camera, looks_itself] = verdict.passed;
   using Kind = Identity::Kind;
   const bool is_user = request.identity.kind == Kind::user && request.identity.user == facts.node.user;
   require(is_user || (request.identity.kind == Kind::node && facts.node.user.empty()),
           "a door lets in whom a node names", input);
   require(!camera || request.identity.may(Permission::view, camera->camera), "nobody sees others' cameras", input);
+  require(!looks_itself, "who answers says that", input);
   require(request.from_node && facts.origin.empty() && facts.fetch.site.empty(), "no browser comes in", input);
 }
 
@@ -63,12 +64,13 @@ void check(const std::string& input) {
     require(verdict.refusal->status >= 300, "a refusal is none that looks like an answer", input);
     return;
   }
-  const auto& [request, route, camera] = verdict.passed;
+  const auto& [request, route, camera, looks_itself] = verdict.passed;
   const bool known = request.identity.kind == Identity::Kind::user;
   require(known || (route != nullptr && route->anyone), "who is not known sees only what anyone may", input);
   require((route != nullptr) != camera.has_value(), "what passes goes somewhere", input);
   require(!camera || request.identity.may(Permission::view, camera->camera), "nobody sees others' cameras", input);
   require(facts.origin.empty() || is_same_origin(facts.origin, facts.host), "no other site's page comes in", input);
+  require(!looks_itself, "who answers says that", input);
   const bool changes = request.method != "GET" && (route == nullptr || !route->anyone);
   require(!changes || request.session.empty() || facts.credentials.csrf == session.csrf, "no forgery comes in", input);
 }

@@ -265,6 +265,22 @@ TEST_F(ApiTest, GraphsLeadToNoMosaicThatAUserMayNotSee) {
   EXPECT_EQ(told("ann", "cameras/dock")["graph"], dock["graph"]);
 }
 
+// What says how many cameras there are, or what they take, says something of those that are hidden.
+TEST_F(ApiTest, WhoMaySeeSomeCamerasLearnsNothingOfTheOthers) {
+  json status = *rig_.status();
+  status["cameras"]["gate"]["order"] = 0;
+  status["cameras"]["dock"]["order"] = 1;
+  status["cameras"]["dock"]["cells"] = {{{"camera", "gate"}, {"away", true}, {"reason", "gate is broken"}}};
+  status["resources"] = {{{"resource", "cores"}, {"needs", 3.5}}};
+  rig_.set_status(status);
+  EXPECT_EQ(told("ann", "cameras/dock")["order"], 1);
+  EXPECT_TRUE(told("ann", "status").contains("resources"));
+  EXPECT_FALSE(told("cat", "status").contains("resources"));
+  EXPECT_EQ(told("cat", "status")["cameras"]["dock"]["order"], 0);
+  for (const std::string path : {"status", "cameras", "cameras/dock"})
+    EXPECT_THAT(told("cat", path).dump(), Not(HasSubstr("gate"))) << path;
+}
+
 TEST_F(ApiTest, PasswordsOfCamerasAreNotShown) {
   const json dock = told("ann", "cameras/dock");
   EXPECT_EQ(dock["source"], "rtsp://10.0.0.11/s");

@@ -125,6 +125,40 @@ TEST_F(HttpLiveTest, PausesForThePage) {
   EXPECT_EQ(next_binary(page).substr(4, 4), "ftyp");
 }
 
+void offer_jpeg(LiveStream& stream) {
+  StreamParameters jpeg;
+  jpeg.codec = "mjpeg";
+  const std::vector<std::uint8_t> bytes(10);
+  PacketView packet;
+  packet.data = bytes;
+  packet.key = true;
+  stream.offer(packet, jpeg);
+}
+
+// Who had not taken it yet when it paused has to be told once more.
+TEST_F(HttpLiveTest, TellsOnceMoreWhatAPauseTookBack) {
+  offer_jpeg(*stream_);
+  HttpViewers viewers;
+  LiveFeed feed(rig_, "dock", "dock", viewers.add("dock", "here", "", "fmp4"), [] {});
+  const auto says = [&] {
+    std::string all;
+    LiveMessage message;
+    while (feed.next(message) == LiveFeed::Next::message) all += std::exchange(message.text, "");
+    return all;
+  };
+  feed.look();
+  feed.pause();
+  EXPECT_THAT(says(), testing::Not(HasSubstr("unplayable")));
+  feed.resume();
+  std::string told = says();
+  const Deadline deadline = Clock::now() + test::patience;
+  while (told.find("unplayable") == std::string::npos && Clock::now() < deadline) {
+    feed.look();
+    told += says();
+  }
+  EXPECT_THAT(told, HasSubstr("unplayable"));
+}
+
 // Each beginning costs a whole GOP, and a key frame.
 TEST_F(HttpLiveTest, BeginsOnlySoOftenHoweverOftenItIsPaused) {
   std::atomic<int> beginnings = 0;
@@ -146,16 +180,6 @@ TEST_F(HttpLiveTest, BeginsOnlySoOftenHoweverOftenItIsPaused) {
     if (feed.next(message) == LiveFeed::Next::nothing) feed.look();
   }
   EXPECT_NE(message.bytes, nullptr) << "it goes on";
-}
-
-void offer_jpeg(LiveStream& stream) {
-  StreamParameters jpeg;
-  jpeg.codec = "mjpeg";
-  const std::vector<std::uint8_t> bytes(10);
-  PacketView packet;
-  packet.data = bytes;
-  packet.key = true;
-  stream.offer(packet, jpeg);
 }
 
 TEST_F(HttpLiveTest, SaysWhatBrowsersCannotPlay) {
@@ -289,6 +313,18 @@ TEST_F(HttpTakenBackTest, ItEndsAlsoForOneWhoReadsNothing) {
   wait_for_viewers(0);
 }
 
+// Also where so little is sent that the kernel has room for minutes of it.
+TEST_F(HttpLiveTest, EndsForOneWhoTakesNothing) {
+  HttpLimits limits;
+  limits.send = 300ms;
+  HttpServer server(config(), rig_, access_, {}, limits);
+  test::TcpClient player(server.port(), 2048);
+  player.send(test::request_text("GET /cameras/dock/stream.mp4"));
+  send(25, 2000);  // more than the player's own kernel takes, and less than ours keeps
+  wait_for_viewers(1);
+  wait_for_viewers(0);
+}
+
 TEST_F(HttpLiveTest, EndsForClientsThatLeave) {
   send(1);
   {
@@ -301,6 +337,18 @@ TEST_F(HttpLiveTest, EndsForClientsThatLeave) {
   const Deadline deadline = Clock::now() + test::patience;
   while (!server_.viewers().empty() && Clock::now() < deadline) std::this_thread::yield();
   EXPECT_TRUE(server_.viewers().empty());
+}
+
+// What they have sent last, such as the end of their TLS, does not hide that.
+TEST_F(HttpLiveTest, EndsForPlayersThatSaySomethingAndLeave) {
+  send(1);
+  {
+    test::TcpClient player(port());
+    player.send(test::request_text("GET /cameras/dock/stream.mp4"));
+    wait_for_viewers(1);
+    player.send("good bye");
+  }
+  wait_for_viewers(0);
 }
 
 class HttpLiveStreamTest : public HttpLiveTest, public testing::WithParamInterface<const char*> {};

@@ -111,6 +111,12 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeOrNoHttp) {
   EXPECT_EQ(read_reply(nobody).status, 400);
 }
 
+TEST_F(HttpServerTest, TakesNoLoginThatIsNone) {
+  start(guarded_config());
+  EXPECT_EQ(ask(port(), "POST /login", "", std::string(4096, 'x')).status, 200);
+  EXPECT_EQ(ask(port(), "POST /login", "", std::string(4097, 'x')).status, 413);
+}
+
 // Also against bodies in pieces that never end.
 TEST_F(HttpServerTest, DoesNotWaitForThoseWhoDawdle) {
   HttpLimits limits;
@@ -252,6 +258,24 @@ TEST_F(HttpServerTest, TakesNoSessionOfAnotherRigOfTheHost) {
   EXPECT_EQ(status("localhost:8081", ours), 401);
 }
 
+// A link with a wall's token, which anybody can send, logs nobody out.
+TEST_F(HttpServerTest, KnowsALoginBeforeAWall) {
+  ServerConfig config = guarded_config();
+  config.users[1].token = std::string(64, 'a');
+  start(config);
+  const auto login = access_->open_session(*access_->identity_of("anna"));
+  const auto wall = access_->open_session(*access_->identity_of("bob"), SessionKind::wall);
+  const std::string of_wall = session_cookie_name(0, SessionKind::wall) + "=" + wall.token;
+  const std::string of_login = session_cookie_name(0) + "=" + login.token;
+  const auto user = [&](const std::string& cookies) {
+    return nlohmann::json::parse(ask(port(), "GET /api/v1/", "Cookie: " + cookies + "\r\n").body)["user"];
+  };
+  EXPECT_EQ(user(of_wall), "bob");
+  EXPECT_EQ(user(of_wall + "; " + of_login), "anna");
+  access_->close_session(login.token);
+  EXPECT_EQ(user(of_wall + "; " + of_login), "bob");
+}
+
 TEST_F(HttpServerTest, ShowsCamerasToThoseWhoMaySeeThem) {
   start(guarded_config());
   const std::string bob = "Authorization: Basic Ym9iOmJvYidz\r\n";  // bob:bob's
@@ -294,6 +318,34 @@ TEST_F(HttpFileTest, IsSentWholeOrInParts) {
   EXPECT_EQ(beyond.headers.at("content-range"), "bytes */1000000");
   const Reply head = ask(port(), "HEAD /file");
   EXPECT_EQ(head.headers.at("content-length"), "1000000");
+}
+
+// A download that takes longer than its user may have it. It is read slowly: the server looks twice a second.
+TEST_F(HttpFileTest, EndsWhereItsUserMayDoLess) {
+  constexpr std::size_t size = std::size_t{256} << 20;
+  std::filesystem::resize_file(file_, size);
+  ServerConfig config = guarded_config();
+  start(config);
+  const auto received = [&](const std::string& range, const std::function<void(UserConfig&)>& change) {
+    TcpClient client(port(), 4096);
+    client.send(
+        request_text("GET /api/v1/file", "Connection: close\r\nAuthorization: Basic YW5uYTphbm5hJ3M=\r\n" + range));
+    EXPECT_THAT(read_head(client).status, testing::AnyOf(200, 206));
+    change(config.users[0]);
+    access_->update(config);
+    while (client.read_up_to(client.text().size() + 8192)) std::this_thread::sleep_for(1ms);
+    return client.text().size();
+  };
+  EXPECT_LT(received("", [](UserConfig& anna) { anna.may = Permission::record; }), size);
+  EXPECT_LT(received("", [](UserConfig& anna) { anna.cameras = {"dock", "gate"}; }), size);
+  EXPECT_LT(received("", [](UserConfig& anna) { anna.cameras = {"dock", "hall"}; }), size) << "another camera";
+  EXPECT_EQ(received("Range: bytes=0-15999999\r\n",
+                     [](UserConfig& anna) {
+                       anna.may = Permission::administer;
+                       anna.cameras = {"hall", "dock", "yard"};
+                     }),
+            16'000'000U)
+      << "who may do more keeps it";
 }
 
 TEST_F(HttpFileTest, IsNotSentAgain) {

@@ -63,6 +63,11 @@ class HttpServerTest : public testing::Test {
       released_.wait();
       return HttpAnswer();
     };
+    const auto send_file = [this](const HttpRequest&) {
+      HttpAnswer answer;
+      answer.file = in_own_folder(file_);
+      return answer;
+    };
     std::vector<HttpServer::Route> routes{
         {"/api/v1/", false, echo},
         {"/login", true, echo},
@@ -89,11 +94,8 @@ class HttpServerTest : public testing::Test {
            return answer;
          }},
         {"/fails", true, [](const HttpRequest&) -> HttpAnswer { throw Error("secret reason"); }},
-        {"/file", true, [this](const HttpRequest&) {
-           HttpAnswer answer;
-           answer.file = in_own_folder(file_);
-           return answer;
-         }}};
+        {"/file", true, send_file},
+        {"/api/v1/file", false, send_file}};
     auto tls = config.tls ? open_server_tls(*config.tls) : nullptr;
     server_.emplace(config, rig_, *access_, std::move(routes), limits, std::string(),
                     std::function<void(std::uint16_t)>(), std::move(tls));

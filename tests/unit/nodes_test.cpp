@@ -65,9 +65,18 @@ class WholeStatus : public testing::Test {
     return whole_status(local_, node_places(local_), reports);
   }
   json local_ = status_of_east();
-  std::shared_ptr<const json> west_ = std::make_shared<const json>(
-      json{{"time_utc", "2026-11-21T10:15:29.000Z"},
-           {"cameras", {{"gate", {{"state", "running"}, {"reason", ""}, {"recording_on", true}}}, {"x", 5}}}});
+  std::shared_ptr<const json> west_ =
+      std::make_shared<const json>(json{{"time_utc", "2026-11-21T10:15:29.000Z"},
+                                        {"cameras",
+                                         {{"gate",
+                                           {{"state", "running"},
+                                            {"reason", ""},
+                                            {"since_utc", "2026-11-20T08:00:00.000Z"},
+                                            {"recording_on", true},
+                                            {"fps", 25.0},
+                                            {"motion", {{"events", 3}, {"score_percent", 12.5}}},
+                                            {"outputs", {{"small", {{"state", "running"}, {"fps", 5.0}}}}}}},
+                                          {"x", 5}}}});
 };
 
 TEST_F(WholeStatus, HasTheCamerasOfAllNodes) {
@@ -94,8 +103,18 @@ TEST_F(WholeStatus, NamesWhatCannotBeAsked) {
   EXPECT_EQ(gate.at("state"), "unreachable");
   EXPECT_EQ(gate.at("reason"), "node 'west' does not answer");
   EXPECT_EQ(gate.at("since_utc"), "2026-11-21T10:15:31.000Z");
-  EXPECT_FALSE(gate.contains("recording_on")) << "that is not known any more";
+  for (const char* key : {"recording_on", "fps"}) EXPECT_FALSE(gate.contains(key)) << key << " is not known any more";
+  EXPECT_EQ(gate.at("motion"), (json{{"events", 3}}));
+  EXPECT_EQ(gate.at("outputs").at("small"), (json{{"state", "running"}}));
   EXPECT_EQ(status.at("cluster").at("nodes").at("west").at("problem"), "node 'west' does not answer");
+}
+
+// Nobody has asked it since it went, so that nothing is known of when that was.
+TEST_F(WholeStatus, DoesNotSaySinceWhenACameraRanAsIfItWereAway) {
+  local_["cluster"]["nodes"]["west"]["here"] = false;
+  const json gate = whole({{"west", {west_}}}).at("cameras").at("gate");
+  EXPECT_EQ(gate.at("reason"), "node 'west' is away");
+  EXPECT_FALSE(gate.contains("since_utc"));
 }
 
 TEST_F(WholeStatus, HasACameraBeforeItsNodeHasSaidAnything) {

@@ -66,12 +66,13 @@ TEST(SettledStatus, RoundsToTwoDigitsAndLeavesOutNulls) {
       << "lists are sent whole";
 }
 
-TEST(StreamPlaces, EachBrowserHasThree) {
-  StreamPlaces places(3);
+TEST(StreamPlaces, EachBrowserHasSome) {
+  StreamPlaces places(3, 5);
   HttpRequest ann;
   ann.identity.user = "ann";
+  ann.identity.session = "a session";
   HttpRequest other = ann;  // browser of hers
-  other.identity.session = "a session";
+  other.identity.session = "another";
   const auto one = places.take(ann);
   const auto two = places.take(ann);
   auto three = places.take(ann);
@@ -79,6 +80,19 @@ TEST(StreamPlaces, EachBrowserHasThree) {
   EXPECT_FALSE(places.take(ann));
   EXPECT_TRUE(places.take(other));
   three.reset();
+  EXPECT_TRUE(places.take(ann));
+}
+
+// They may be several browsers behind one address.
+TEST(StreamPlaces, ThoseWithoutASessionHaveSomeTogether) {
+  StreamPlaces places(3, 5);
+  HttpRequest ann;
+  ann.identity.user = "ann";
+  ann.address = "10.0.0.1";
+  std::vector<std::shared_ptr<void>> taken;
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(taken.emplace_back(places.take(ann)));
+  EXPECT_FALSE(places.take(ann));
+  ann.address = "10.0.0.2";
   EXPECT_TRUE(places.take(ann));
 }
 
@@ -217,15 +231,17 @@ TEST_F(StatusStreamTest, EndsWithTheSession) {
 }
 
 TEST_F(StatusStreamTest, ABrowserGetsNoFourthOne) {
-  const StatusStream one(server_.port(), login("ann"));
-  const StatusStream two(server_.port(), login("ann"));
+  const auto session = access_.open_session(*access_.identity_of("ann"));
+  const std::string browser = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const StatusStream one(server_.port(), browser);
+  const StatusStream two(server_.port(), browser);
   {
-    const StatusStream three(server_.port(), login("ann"));
+    const StatusStream three(server_.port(), browser);
     EXPECT_EQ(three.head().status, 200);
-    EXPECT_EQ(StatusStream(server_.port(), login("ann")).head().status, 503);
+    EXPECT_EQ(StatusStream(server_.port(), browser).head().status, 503);
     EXPECT_EQ(StatusStream(server_.port(), login("cat")).head().status, 200);
   }
-  const auto status_of_another = [&] { return StatusStream(server_.port(), login("ann")).head().status; };
+  const auto status_of_another = [&] { return StatusStream(server_.port(), browser).head().status; };
   const Deadline deadline = Clock::now() + test::patience;
   int status = status_of_another();
   while (status == 503 && Clock::now() < deadline) {

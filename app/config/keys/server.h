@@ -46,7 +46,8 @@ template <typename Keys>
 void describe_keys(Keys& keys, Of<SessionConfig>) {
   using namespace std::chrono_literals;
   using S = SessionConfig;
-  keys.key("idle", &S::idle, DurationKey{1min, 365 * 24h}, {.meaning = "it ends after this time without a request"});
+  keys.key("idle", &S::idle, DurationKey{1min, 365 * 24h},
+           {.meaning = "it ends after this time without a request; an open page, also in the background, makes some"});
   keys.key("longest", &S::longest, DurationKey{1min, 365 * 24h},
            {.meaning = "it ends after this time in any case", .range = "`idle` to 365d"});
 }

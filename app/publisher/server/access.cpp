@@ -61,6 +61,15 @@ std::optional<BasicLogin> login_in(const Authorization& authorization) {
   return BasicLogin{text->substr(0, colon), text->substr(colon + 1)};
 }
 
+// What `before` may do, `now` may, too.
+bool may_all(const UserConfig& now, const UserConfig& before) {
+  if (now.may < before.may) return false;
+  if (now.cameras.empty()) return true;
+  return !before.cameras.empty() && std::ranges::all_of(before.cameras, [&](const std::string& camera) {
+    return std::ranges::find(now.cameras, camera) != now.cameras.end();
+  });
+}
+
 }  // namespace
 
 std::optional<BasicLogin> decode_basic(const std::string& credentials) { return login_in({"basic", credentials}); }
@@ -322,6 +331,11 @@ bool Access::still_valid(const Identity& identity) { return renew(identity).has_
 std::optional<Identity> Access::renew(const Identity& identity) {
   const std::lock_guard lock(state_->mutex);
   return state_->renew(identity);
+}
+
+bool Access::still_may_all(const Identity& identity) {
+  const auto renewed = renew(identity);
+  return renewed && (!identity.config || may_all(*renewed->config, *identity.config));
 }
 
 bool Access::still_may(const Identity& identity, Permission permission, const std::string& camera) {

@@ -110,6 +110,8 @@ class Access {
   [[nodiscard]] bool still_valid(const Identity& identity);
   // The same one with the permissions that the user has now; nothing: it does not hold any more.
   [[nodiscard]] std::optional<Identity> renew(const Identity& identity);
+  // Whether it holds, and may still do all that it could when it was found.
+  [[nodiscard]] bool still_may_all(const Identity& identity);
   // Whether it holds, and has that permission now.
   [[nodiscard]] bool still_may(const Identity& identity, Permission permission, const std::string& camera);
   // What outlives the program (app/publisher/server/session_file.h). `session_changes` counts what was opened and

@@ -4,10 +4,11 @@ namespace campipe {
 
 std::shared_ptr<void> StreamPlaces::take(const HttpRequest& request) {
   const Identity& identity = request.identity;
-  const std::string browser = identity.session.empty() ? request.address + identity.user : identity.session;
+  const bool has_session = !identity.session.empty();
+  const std::string browser = has_session ? identity.session : request.address + identity.user;
   const std::lock_guard lock(taken_->mutex);
   int& count = taken_->by_browser[browser];
-  if (count >= most_) return nullptr;
+  if (count >= (has_session ? most_ : most_without_session_)) return nullptr;
   ++count;
   const auto give_back = [taken = taken_, browser](void*) {
     const std::lock_guard again(taken->mutex);

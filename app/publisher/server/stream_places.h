@@ -13,10 +13,11 @@ namespace campipe {
 
 class StreamPlaces {
  public:
-  explicit StreamPlaces(int most) : most_(most) {}
+  // `most`: of a browser, which is known by its session. Without one, those of a user at an address may be several,
+  // behind a proxy or in a house: they have `most_without_session` together.
+  StreamPlaces(int most, int most_without_session) : most_(most), most_without_session_(most_without_session) {}
 
-  // One of those of the browser that asks, for as long as the result lives, also longer than this object. Null: it has
-  // all that it may have. A session is of one browser; without one it is told by user and address.
+  // One place, for as long as the result lives, also longer than this object. Null: all are taken.
   std::shared_ptr<void> take(const HttpRequest& request);
 
  private:
@@ -25,6 +26,7 @@ class StreamPlaces {
     std::map<std::string, int> by_browser;
   };
   const int most_;
+  const int most_without_session_;
   const std::shared_ptr<Taken> taken_ = std::make_shared<Taken>();
 };
 

@@ -20,7 +20,9 @@ std::string address_without_token(const HttpRequest& request) {
 
 }  // namespace
 
-bool brings_token(const HttpRequest& request) { return request.path == "/" && request.query.contains("token"); }
+bool brings_token(const HttpRequest& request) {
+  return request.method == "GET" && request.path == "/" && request.query.contains("token");
+}
 
 HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {
   const std::string& token = request.query.at("token");
@@ -34,7 +36,8 @@ HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {
     answer.headers.back().second = "./login?token=unknown";
   } else if (request.identity.user != identity->user || !access.is_wall(request.identity)) {
     const Access::Session session = access.open_session(*identity, SessionKind::wall);
-    answer.headers.emplace_back("Set-Cookie", session_cookie_text(session.token, request, session.longest));
+    answer.headers.emplace_back("Set-Cookie",
+                                session_cookie_text(session.token, request, SessionKind::wall, session.longest));
   }
   return answer;
 }

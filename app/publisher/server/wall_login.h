@@ -9,7 +9,7 @@ namespace campipe {
 // Whether a request for a page brings a token.
 bool brings_token(const HttpRequest& request);
 // Leads on to the same address without the token, with the cookie of a session where the token is right, else to the
-// login page. A browser that has a session of that user keeps it.
+// login page. A browser that has a wall's session of that user keeps it, and one that is logged in stays so.
 HttpAnswer log_in_wall(const HttpRequest& request, Access& access);
 
 }  // namespace campipe

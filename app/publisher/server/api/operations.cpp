@@ -16,6 +16,7 @@
 #include "app/publisher/server/api/node_recordings.h"
 #include "app/publisher/server/api/operations.h"
 #include "app/publisher/server/api/request.h"
+#include "app/publisher/server/http/compression.h"
 #include "app/publisher/server/session_cookie.h"
 
 namespace campipe {
@@ -282,9 +283,14 @@ HttpAnswer get_viewers(const ApiCall& call) {
   return json_answer(200, {{"viewers", call.api.viewers()}});
 }
 
-HttpAnswer get_description(const ApiCall&) {
+// Strangers may ask for it: it is compressed once.
+HttpAnswer get_description(const ApiCall& call) {
+  constexpr int smallest = 9;
+  static const std::string small = gzip(api_description(), smallest);
   HttpAnswer answer;
-  answer.body = api_description();
+  answer.headers = {{"Vary", "Accept-Encoding"}};
+  if (call.request.takes_gzip) answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.body = call.request.takes_gzip ? small : api_description();
   return answer;
 }
 
@@ -301,16 +307,18 @@ HttpAnswer log_in(const ApiCall& call) {
   if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // no login is needed
   const Access::Session session = call.api.access.open_session(*result.identity);
   HttpAnswer answer = json_answer(200, session_json(*result.identity, session.csrf));
-  answer.headers.emplace_back("Set-Cookie", session_cookie_text(session.token, call.request, session.longest));
+  answer.headers.emplace_back("Set-Cookie",
+                              session_cookie_text(session.token, call.request, SessionKind::login, session.longest));
   return answer;
 }
 
 HttpAnswer log_out(const ApiCall& call) {
   check_parameters(call.request, nothing);
   read_body(call.request, nothing);
+  const auto kind = call.api.access.is_wall(call.request.identity) ? SessionKind::wall : SessionKind::login;
   if (!call.request.session.empty()) call.api.access.close_session(call.request.session);
   HttpAnswer answer = json_answer(200, json::object());
-  answer.headers.emplace_back("Set-Cookie", session_cookie_text("", call.request, {}));
+  answer.headers.emplace_back("Set-Cookie", session_cookie_text("", call.request, kind, {}));
   return answer;
 }
 

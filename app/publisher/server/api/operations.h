@@ -32,7 +32,7 @@ struct ApiParts {
   // Shared with threads that wait for a disk, perhaps longer than all else lives.
   std::shared_ptr<Recordings> recordings;
   Nodes* nodes;  // null: of no cluster
-  StreamPlaces stream_places{3};
+  StreamPlaces stream_places{3, 32};
 };
 
 // One request, during the handler's call.

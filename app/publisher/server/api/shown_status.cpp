@@ -96,6 +96,16 @@ bool sees_all(const json& cameras, const Sees& sees) {
   return std::all_of(all.begin(), all.end(), [&](const auto& camera) { return sees(camera.key()); });
 }
 
+// Gaps would tell how many are hidden.
+void number_anew(json& cameras) {
+  std::vector<json*> in_order;
+  for (json& camera : cameras) {
+    if (camera.contains("order")) in_order.push_back(&camera["order"]);
+  }
+  std::ranges::stable_sort(in_order, {}, [](const json* order) -> const json& { return *order; });
+  for (std::size_t i = 0; i < in_order.size(); ++i) *in_order[i] = i;
+}
+
 json seen_of(const json& cameras, const Sees& sees) {
   json seen = json::object();
   for (const auto& [name, camera] : cameras.items()) {
@@ -104,6 +114,7 @@ json seen_of(const json& cameras, const Sees& sees) {
     hide_mosaics(own, name, sees);
     hide_cells(own, sees);
   }
+  number_anew(seen);
   return seen;
 }
 
@@ -112,6 +123,7 @@ json seen_of(const json& cameras, const Sees& sees) {
 json seen_by(const Identity& identity, json status, Permission needed) {
   const Sees sees = sight_of(identity, needed);
   status["cameras"] = seen_of(status.value("cameras", json::object()), sees);
+  status.erase("resources");  // what all cameras take
   hide_displaced(status, sees);
   if (status.contains("cluster")) hide_elsewhere(status["cluster"], sees);
   return status;
@@ -180,11 +192,12 @@ json ShownStatus::cameras_of(const Identity& identity) {
 
 std::optional<json> ShownStatus::camera_of(const Identity& identity, const std::string& name) {
   const auto newest = of(identity);
-  const auto found = newest->at("cameras").find(name);
-  if (found == newest->at("cameras").end() || !identity.may(Permission::view, name)) return std::nullopt;
-  json camera = *found;
-  hide_mosaics(camera, name, sight_of(identity));
-  return camera;
+  const json& all = newest->at("cameras");
+  const Sees sees = sight_of(identity);
+  const json some = sees_all(all, sees) ? json() : seen_of(all, sees);
+  const json& cameras = some.is_null() ? all : some;
+  const auto found = cameras.find(name);
+  return found == cameras.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<json> ShownStatus::cluster_of(const Identity& identity) {

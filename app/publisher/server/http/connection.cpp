@@ -21,6 +21,7 @@ using asio::use_awaitable;
 using ErrorCode = HttpStream::ErrorCode;
 
 constexpr auto farewell_patience = std::chrono::seconds(2);
+constexpr std::size_t most_of_a_login = 4096;  // bytes
 
 template <typename Handle>
 HttpAnswer handle_route(const std::string& what, bool takes_gzip, const Handle& handle) {
@@ -268,7 +269,9 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const std::string what = request.method + " " + request.path;
   const auto handle = [&] { return handle_route(what, request.takes_gzip, [&] { return route.handle(request); }); };
   HttpAnswer answer;
-  if (route.anyone && request.method != "GET") {
+  if (route.anyone && request.method != "GET" && request.body.size() > most_of_a_login) {
+    answer = http_error(413, "this is too much for a login");
+  } else if (route.anyone && request.method != "GET") {
     const HttpDoor::Place place(shared_->door, request.address);
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
@@ -280,6 +283,7 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
     co_await serve_relay(shared_from_this(), exchange, *answer.relay_to);
     co_return;
   }
+  exchange.passed.looks_itself = answer.events || !answer.live_streams.empty();
   if (answer.events) {
     co_await serve_events(shared_from_this(), exchange, std::move(answer.events));
     co_return;

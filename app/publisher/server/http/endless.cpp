@@ -1,5 +1,7 @@
 #include "app/publisher/server/http/endless.h"
 
+#include <poll.h>
+
 #include <boost/beast/core/buffers_suffix.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/write.hpp>
@@ -27,7 +29,7 @@ EndlessAnswer::EndlessAnswer(HttpConnection& connection, HttpConnection::Exchang
 
 awaitable<void> EndlessAnswer::begin(const HttpAnswer& answer) {
   exchange_.keep_alive = false;
-  keep_queue_short(connection_.stream());
+  keep_queue_short(connection_.stream(), connection_.shared().limits.send);
   http::response<http::empty_body> response(http::int_to_status(static_cast<unsigned>(answer.status)),
                                             exchange_.message.version());
   set_headers(response, answer);
@@ -60,9 +62,9 @@ awaitable<void> EndlessAnswer::end() {
 }
 
 bool EndlessAnswer::is_gone() {
-  char byte = 0;
-  const int socket = connection_.stream().tcp().socket().native_handle();
-  return connection_.closed() || ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  // Not by reading: what it has sent, such as the end of its TLS, may stand before that.
+  pollfd end{connection_.stream().tcp().socket().native_handle(), POLLRDHUP, 0};
+  return connection_.closed() || ::poll(&end, 1, 0) > 0;
 }
 
 }  // namespace campipe

@@ -181,13 +181,13 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
     request.identity = result.identity.value_or(Identity::visitor());
     return true;
   }
-  const std::string token = cookie_of(facts.credentials.cookie, session_cookie_name(passed.request.port));
-  if (!token.empty()) {
-    if (auto identity = access_.find_session(token)) {
-      request.identity = std::move(*identity);
-      request.session = token;
-      return true;
-    }
+  for (const SessionKind kind : {SessionKind::login, SessionKind::wall}) {
+    const std::string token = cookie_of(facts.credentials.cookie, session_cookie_name(request.port, kind));
+    auto identity = token.empty() ? std::nullopt : access_.find_session(token);
+    if (!identity) continue;
+    request.identity = std::move(*identity);
+    request.session = token;
+    return true;
   }
   if (passed.route != nullptr && passed.route->anyone) return true;
   auto result = facts.credentials.authorization.empty() ? Access::Result() : check(facts);
@@ -235,7 +235,8 @@ std::optional<HttpAnswer> HttpGate::refuse_forgery(const HttpFacts& facts, const
 bool HttpGate::still_may(const Passed& passed) const {
   const Identity& identity = passed.request.identity;
   if (passed.camera) return may_view(identity, passed.camera->camera);
-  return (passed.route != nullptr && passed.route->anyone) || access_.still_valid(identity);
+  if (passed.route != nullptr && passed.route->anyone) return true;
+  return passed.looks_itself ? access_.still_valid(identity) : access_.still_may_all(identity);
 }
 
 bool HttpGate::may_view(const Identity& identity, const std::string& camera) const {

@@ -25,6 +25,7 @@ class HttpGate {
     HttpRequest request;
     const HttpServer::Route* route = nullptr;  // null: of a camera
     std::optional<CameraPath> camera;
+    bool looks_itself = false;  // what answers it looks all the time at what its sender may do
   };
   struct Verdict {
     std::optional<HttpAnswer> refusal;

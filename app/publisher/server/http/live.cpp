@@ -40,7 +40,7 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
 
   awaitable<void> run(const HttpMessage& request) {
     connection_->stream().tcp().expires_never();
-    keep_queue_short(connection_->stream());
+    keep_queue_short(connection_->stream(), connection_->shared().limits.send);
     websocket::stream_base::timeout patience{std::chrono::seconds(10), silence_patience, true};
     socket_.set_option(patience);
     socket_.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {

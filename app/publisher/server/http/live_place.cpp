@@ -1,6 +1,8 @@
 #include "app/publisher/server/http/live_place.h"
 
 #include <array>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "app/publisher/server/api/request.h"
@@ -51,12 +53,17 @@ HttpAnswer live_route(const HttpRequest& request, StreamPlaces& places) try {
   }
   if (answer.live_streams.size() > most_streams)
     throw ApiError(400, "'streams' may name " + std::to_string(most_streams) + " streams at most");
-  // The other node has counted it; and without a session people behind one proxy would be one browser.
-  if (request.from_node || request.identity.session.empty()) return answer;
+  std::set<std::string_view> once;
+  for (const std::string& stream : answer.live_streams) {
+    if (!once.insert(stream).second) throw ApiError(400, "'streams' names " + shown_name(stream) + " twice");
+  }
+  if (request.from_node) return answer;  // the other node has counted it
   answer.live_place = places.take(request);
-  if (!answer.live_place)
-    return http_busy("this browser has four pages that watch over HTTP, and no connection for more", 10);
-  return answer;
+  if (answer.live_place) return answer;
+  return http_busy(request.identity.session.empty()
+                       ? "too many pages watch over HTTP from this address"
+                       : "this browser has four pages that watch over HTTP, and no connection for more",
+                   10);
 } catch (const ApiError& error) {
   return error_answer(error);
 }

@@ -68,7 +68,7 @@ tcp::acceptor open_acceptor(asio::io_context& io, const std::string& address) {
 }
 
 std::vector<HttpServer::Route> with_own(std::vector<HttpServer::Route> routes) {
-  const auto places = std::make_shared<StreamPlaces>(4);
+  const auto places = std::make_shared<StreamPlaces>(4, 32);
   routes.push_back({"/live", false, [places](const HttpRequest& request) { return live_route(request, *places); }});
   return routes;
 }

@@ -45,10 +45,12 @@ void teardown(boost::beast::role_type role, HttpStream& stream, HttpStream::Erro
   boost::beast::websocket::teardown(role, stream.tcp_.socket(), error);
 }
 
-void keep_queue_short(HttpStream& stream) {
+void keep_queue_short(HttpStream& stream, std::chrono::milliseconds patience) {
   constexpr int unsent_bytes = 128 * 1024;
-  ::setsockopt(stream.tcp().socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes,
-               sizeof unsent_bytes);
+  const int socket = stream.tcp().socket().native_handle();
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof unsent_bytes);
+  const auto longest = static_cast<unsigned>(patience.count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &longest, sizeof longest);
 }
 
 void HttpStream::begin_teardown(boost::beast::role_type role, AnyHandler<ErrorCode> handler) {

@@ -102,8 +102,9 @@ class HttpStream {
 
 void teardown(boost::beast::role_type role, HttpStream& stream, HttpStream::ErrorCode& error);
 
-// What lies in the kernel cannot be dropped any more when a viewer is slow, so little does.
-void keep_queue_short(HttpStream& stream);
+// What lies in the kernel cannot be dropped any more when a viewer is slow, so little does. One who takes nothing of it
+// for `patience` is disconnected: where little is sent, it takes long until there is no room for more.
+void keep_queue_short(HttpStream& stream, std::chrono::milliseconds patience);
 
 inline void beast_close_socket(HttpStream& stream) { stream.tcp().close(); }
 

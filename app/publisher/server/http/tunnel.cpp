@@ -69,7 +69,7 @@ awaitable<void> Tunnel::stop_listening() {
 }
 
 awaitable<void> Tunnel::run(std::string first, bool both_ways) {
-  keep_queue_short(connection_->stream());
+  keep_queue_short(connection_->stream(), connection_->shared().limits.send);
   both_ways_ = both_ways;
   is_listening_ = true;
   asio::co_spawn(

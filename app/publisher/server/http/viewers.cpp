@@ -14,7 +14,10 @@ std::shared_ptr<HttpViewer> HttpViewers::add(const std::string& stream, const st
   viewer->form = form;
   viewer->since_utc = utc_text(utc_now_ns());
   const std::lock_guard lock(mutex_);
-  viewers_.remove_if([](const auto& one) { return one.expired(); });
+  if (viewers_.size() >= sweep_at_) {
+    viewers_.remove_if([](const auto& one) { return one.expired(); });
+    sweep_at_ = 2 * viewers_.size() + 64;
+  }
   viewers_.push_back(viewer);
   return viewer;
 }

@@ -32,7 +32,8 @@ class HttpViewers {
 
  private:
   mutable std::mutex mutex_;
-  std::list<std::weak_ptr<HttpViewer>> viewers_;
+  std::list<std::weak_ptr<HttpViewer>> viewers_;  // with some of those that are gone
+  std::size_t sweep_at_ = 64;                     // when these are taken out: else each new one would look at all
 };
 
 }  // namespace campipe

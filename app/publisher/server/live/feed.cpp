@@ -148,8 +148,10 @@ void LiveFeed::pause() {
   paused_ = true;
   if (viewer_) losses_.before += viewer_->dropped();
   viewer_.reset();
-  waiting_.clear();
-  state_.forget();  // it may have been among them
+  waiting_.clear();  // what it told is told once more
+  state_.forget();
+  has_sound_ = false;
+  failure_.clear();
   look();
 }
 

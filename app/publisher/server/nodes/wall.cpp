@@ -34,10 +34,22 @@ const json* camera_in(const NodeReport& report, const std::string& name) {
   return is_one ? &*camera : nullptr;
 }
 
+// What a camera, or an output of it, did in the last seconds, and nobody knows now.
+void forget_the_moment(json& stream) {
+  for (const char* key : {"since_utc", "recording_on", "recording_paused", "recording_paused_since_utc", "overloaded",
+                          "overloaded_since_utc", "behind_s", "moves_to", "fps", "ring", "graph"}) {
+    stream.erase(key);
+  }
+  if (const auto motion = stream.find("motion"); motion != stream.end() && motion->is_object())
+    motion->erase("score_percent");
+}
+
 json unreachable(json camera, const std::string& problem, const std::string& since_utc) {
-  for (const char* key : {"recording_on", "recording_paused", "recording_paused_since_utc", "overloaded",
-                          "overloaded_since_utc", "behind_s", "moves_to"}) {
-    camera.erase(key);
+  forget_the_moment(camera);
+  if (const auto outputs = camera.find("outputs"); outputs != camera.end() && outputs->is_object()) {
+    for (json& output : *outputs) {
+      if (output.is_object()) forget_the_moment(output);
+    }
   }
   camera["state"] = "unreachable";
   camera["reason"] = problem;
