@@ -42,9 +42,10 @@ std::optional<ThreadTimes> read_thread_times(pid_t process, pid_t thread) {
 }
 
 bool any_thread_runs(pid_t process) {
-  std::error_code gone;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone)) {
-    const auto times = parse_thread_times("0 0", read_start(task.path() / "stat"));
+  std::error_code gone;  // the process may end meanwhile
+  std::filesystem::directory_iterator task("/proc/" + std::to_string(process) + "/task", gone);
+  for (; !gone && task != std::filesystem::directory_iterator(); task.increment(gone)) {
+    const auto times = parse_thread_times("0 0", read_start(task->path() / "stat"));
     if (times && times->runnable) return true;
   }
   return false;

@@ -2,11 +2,17 @@
 #include "app/supervisor/thread_watch.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <functional>
+#include <thread>
 
 #include "app/control/thread_times.h"
+#include "core/clock.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {
@@ -221,6 +227,35 @@ TEST(ThreadTimes, AreReadBehindAnyName) {
   EXPECT_FALSE(parse_thread_times("17 4 2\n", "12 (R) S 1")->runnable);
   EXPECT_FALSE(parse_thread_times("", "12 (R) S 1"));
   EXPECT_FALSE(parse_thread_times("17 4 2\n", ""));
+}
+
+// A process that waits, and does it with another thread that computes.
+TEST(ThreadTimes, FindTheOneThatRuns) {
+  for (const bool computes : {false, true}) {
+    std::array<int, 2> ready{};
+    ASSERT_EQ(::pipe(ready.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::thread other([&] {
+        char one = 1;
+        static_cast<void>(::write(ready[1], &one, 1) > 0);
+        for (volatile int i = 0; computes; i = i + 1) continue;
+        ::pause();
+      });
+      other.join();
+      ::_exit(0);
+    }
+    char one = 0;
+    EXPECT_EQ(::read(ready[0], &one, 1), 1);
+    const Deadline deadline = Clock::now() + std::chrono::seconds(20);
+    while (any_thread_runs(child) != computes && Clock::now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(any_thread_runs(child), computes);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_FALSE(any_thread_runs(child));
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
 }
 
 TEST(ThreadWatch, AMainThreadIsFoundInASecond) {

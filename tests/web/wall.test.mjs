@@ -32,7 +32,7 @@ describe('wall', {timeout: 400000}, () => {
     await eventually('rate and latency are told', async () =>
       /fps.*ms/.test(await page.textContent(`${tile('dock')} .numbers`)),
     );
-    assert.equal(await page.textContent('#summary'), '3 live');
+    await eventually('all are live', async () => (await page.textContent('#summary')) === '3 live');
   });
 
   test('a camera that goes away is told with its reason, and comes back by itself', async () => {
