@@ -14,16 +14,14 @@ namespace asio = boost::asio;
 
 constexpr int most_places = 32;
 constexpr int most_of_a_network = 8;
-constexpr int most_networks = 256;  // with one place each, also where others have all those
 
 }  // namespace
 
 HttpDoor::Place::Place(HttpDoor& door, const std::string& address) : door_(door), network_(network_of(address)) {
   int all = 0;
   for (const auto& [network, count] : door.places_) all += count;
-  const auto found = door.places_.find(network_);
-  const int own = found == door.places_.end() ? 0 : found->second;
-  taken_ = own == 0 ? all < most_networks : all < most_places && own < most_of_a_network;
+  const auto own = door.places_.find(network_);
+  taken_ = all < most_places && (own == door.places_.end() || own->second < most_of_a_network);
   if (taken_) ++door.places_[network_];
 }
 
