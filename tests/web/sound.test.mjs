@@ -107,6 +107,36 @@ describe('sound', {timeout: 300000}, () => {
     await grows('it comes again', heardBytes);
   });
 
+  test('that this browser does not play says so', async () => {
+    await page.addInitScript(() => {
+      const {isTypeSupported} = MediaSource;
+      MediaSource.isTypeSupported = (mime) => !mime.startsWith('audio/') && isTypeSupported.call(MediaSource, mime);
+    });
+    await page.goto(`${rig.base}/camera/aac`);
+    await page.getByRole('button', {name: 'Unmute'}).click();
+    await page.getByRole('button', {name: /^Mute; there is no sound: this browser does not play audio\/mp4/}).click();
+    await page.getByRole('button', {name: 'Unmute'}).waitFor();
+    await expectMoving(page, 'aac');
+  });
+
+  test('whose decoder breaks again and again is given up', async () => {
+    await page.addInitScript(() => {
+      window.breaks = 0;
+      const {addSourceBuffer} = MediaSource.prototype;
+      MediaSource.prototype.addSourceBuffer = function (mime) {
+        if (!mime.startsWith('audio/')) return addSourceBuffer.call(this, mime);
+        ++window.breaks;
+        throw new Error('there is no decoder left');
+      };
+    });
+    await page.goto(`${rig.base}/camera/aac`);
+    await page.getByRole('button', {name: 'Unmute'}).click();
+    await page.getByRole('button', {name: 'Mute; there is no sound: there is no decoder left'}).waitFor();
+    assert.equal(await page.evaluate(() => window.breaks), 6);
+    await eventually('it is sent no more', async () => (await listeners()).length === 0);
+    await expectMoving(page, 'aac');
+  });
+
   test('is offered on the enlarged tile alone, and falls silent with it', async () => {
     await page.goto(rig.base);
     await expectMoving(page, 'aac');

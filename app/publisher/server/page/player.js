@@ -1,6 +1,7 @@
 // Live video of one camera. `element` is to be put into a page; `onchange` is called when `condition` may have changed.
 // It connects when it is first made active, rests while it is inactive or the page is hidden, and mends itself.
 import {rigAnswers} from './api.js';
+import {Breaks, breaksPeriod} from './breaks.js';
 import {el} from './dom.js';
 import {LiveEdge} from './live_edge.js';
 import {LiveSocket, goesByHttp} from './live_socket.js';
@@ -13,8 +14,6 @@ const frozenAfter = 8000; // ms without one although they arrive: the browser's 
 // since a browser that has too much to do is not helped by more of it
 const silentAfter = 8000; // ms without any although the camera runs: the connection may be dead
 const fastFor = 2000; // ms after a beginning
-const breaksAllowed = 5; // within breaksPeriod; more: this browser cannot play it now
-const breaksPeriod = 60000;
 
 export class Player {
   element;
@@ -38,7 +37,7 @@ export class Player {
   #unplayable = '';
   #blocked = false;
   #header = null; // {mime, bytes}; bytes are null until they come
-  #breaks = [];
+  #breaks = new Breaks();
   #givenUpAt = 0; // after too many of them; 0: it is not
   #openedAt = 0;
   #lastArrived = 0;
@@ -117,6 +116,11 @@ export class Player {
   setSound(on) {
     this.#wantsSound = on;
     this.#listen();
+  }
+
+  // Why the sound that is asked for is not heard; empty: it is, or will be.
+  get soundTrouble() {
+    return this.#sound?.trouble ?? '';
   }
 
   #listen() {
@@ -262,8 +266,7 @@ export class Player {
   // The last frame stays while a new MediaSource is filled; the stream begins with a key frame again.
   #broke(reason) {
     const now = performance.now();
-    this.#breaks = [...this.#breaks.filter((at) => at > now - breaksPeriod), now];
-    if (this.#breaks.length > breaksAllowed) {
+    if (!this.#breaks.add(now)) {
       this.#unplayable = reason;
       this.#givenUpAt = now;
       this.onchange();
@@ -312,7 +315,7 @@ export class Player {
     else if (now - this.#lastArrived > silentAfter) this.#reconnect(now);
     else if (
       this.#arrives(now) &&
-      now - Math.max(this.#lastShown, this.#openedAt) > frozenAfter * 2 ** this.#breaks.length
+      now - Math.max(this.#lastShown, this.#openedAt) > frozenAfter * 2 ** this.#breaks.count
     )
       this.#unfreeze(now);
     this.onchange();

@@ -24,12 +24,12 @@ export class SoundButton {
   // To be called when it may have changed what the player has.
   show() {
     const isOn = Boolean(this.#player?.hasSoundOn);
+    const trouble = this.#player?.soundTrouble;
     this.element.hidden = !this.#player?.hasSound;
-    if (this.element.dataset.on === String(isOn)) return;
-    this.element.dataset.on = String(isOn);
-    const words = isOn ? 'Mute' : 'Unmute';
+    const words = !isOn ? 'Unmute' : trouble ? `Mute; there is no sound: ${trouble}` : 'Mute';
+    if (this.element.title === words) return;
     this.element.setAttribute('aria-label', words);
     this.element.title = words;
-    this.element.replaceChildren(icon(isOn ? 'sound' : 'muted'));
+    this.element.replaceChildren(icon(isOn && !trouble ? 'sound' : 'muted'));
   }
 }

@@ -1,5 +1,6 @@
 // The sound of one camera, beside its video: an element and a connection of its own. So the video, which is put on a line
 // of time without holes (timeline.js), never waits for sound that is late, has gaps or stops; the sound follows it.
+import {Breaks} from './breaks.js';
 import {LiveSocket} from './live_socket.js';
 import {MediaSink, canPlay} from './media_sink.js';
 
@@ -10,16 +11,18 @@ const margin = 0.1; // s that are kept before what has come: else it stops to wa
 
 export class SoundPlayer {
   audio = new Audio();
+  trouble = ''; // why it is not heard
   #timeOfVideo;
   #socket;
   #sink;
   #mime = ''; // of the header that comes next; empty: it has come
+  #breaks = new Breaks();
   #timer;
 
   // `timeOfVideo`: the stream's time of the frame that is seen, in seconds; undefined: none is.
   constructor(camera, timeOfVideo) {
     this.#timeOfVideo = timeOfVideo;
-    this.#sink = new MediaSink(this.audio, () => this.#socket.restart());
+    this.#sink = new MediaSink(this.audio, (reason) => this.#broke(reason));
     this.#socket = new LiveSocket(camera, {sound: true}, {
       up: () => this.#sink.close(),
       down: () => {},
@@ -37,7 +40,18 @@ export class SoundPlayer {
   }
 
   #text(message) {
-    if (message.type === 'init' && canPlay(message.mime)) this.#mime = message.mime;
+    if (message.type === 'unplayable') this.trouble = message.reason;
+    if (message.type !== 'init') return;
+    const isPlayable = canPlay(message.mime);
+    this.trouble = isPlayable ? '' : `this browser does not play ${message.mime}`;
+    this.#mime = isPlayable ? message.mime : '';
+    if (!isPlayable) this.#sink.close();
+  }
+
+  #broke(reason) {
+    if (this.#breaks.add(performance.now())) return this.#socket.restart();
+    this.trouble = reason;
+    this.#socket.close(); // until it is asked for again
   }
 
   #bytes(bytes) {
