@@ -3,9 +3,13 @@ import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import './static_loader.mjs';
 
-globalThis.window ??= {MediaSource: class extends EventTarget {}};
+globalThis.window ??= Object.assign(new EventTarget(), {MediaSource: class extends EventTarget {}});
 globalThis.URL.createObjectURL = () => '';
-globalThis.WebSocket ??= class {};
+globalThis.WebSocket ??= class {
+  static CONNECTING = 0;
+  static OPEN = 1;
+  static CLOSED = 3;
+};
 const {Timeline} = await import('/static/timeline.js');
 const {fragmentOf} = await import('/static/mp4.js');
 const {byUrgency, layOut} = await import('/static/layout.js');
@@ -14,10 +18,11 @@ const format = await import('/static/format.js');
 const {placeOf} = await import('/static/camera_motion.js');
 globalThis.document ??= {addEventListener() {}};
 const {clockOf} = await import('/static/cluster.js');
-const {summaryOf, urgencyOf} = await import('/static/conditions.js');
+const {describe: words, summaryOf, urgencyOf} = await import('/static/conditions.js');
+const {Breaks} = await import('/static/breaks.js');
 const {troublesOf, withoutAddresses} = await import('/static/troubles.js');
 const {MediaSink} = await import('/static/media_sink.js');
-const {MessageReader} = await import('/static/http_socket.js');
+const {HttpSocket, MessageReader} = await import('/static/http_socket.js');
 const {patched} = await import('/static/status_stream.js');
 
 const timescale = 90000;
@@ -154,6 +159,31 @@ test('messages of an answer over HTTP, however it is cut', () => {
       got.push(...reader.take(new Uint8Array(bytes.subarray(at, at + size))));
     assert.deepEqual(got.map(({kind, stream, bytes: text}) => [kind, stream, Buffer.from(text).toString()]), sent);
   }
+});
+
+test('a refused answer over HTTP ends with the server’s reason', async () => {
+  const before = globalThis.fetch;
+  const error = 'a session has four of these answers at most';
+  globalThis.fetch = async () => new Response(JSON.stringify({error}), {status: 503});
+  try {
+    const ends = ['dock', 'gate'].map((stream) => new Promise((resolve) => (new HttpSocket(stream).onclose = resolve)));
+    for (const {wait, reason} of await Promise.all(ends)) {
+      assert.ok(wait > 0);
+      assert.equal(reason, error);
+    }
+  } finally {
+    globalThis.fetch = before;
+  }
+  const shown = words({phase: 'lost', reason: error, retryAt: Date.now() + 5000, isBlocked: false});
+  assert.deepEqual(shown, {look: 'bad', title: 'No live video', text: error});
+});
+
+test('what breaks six times in a minute is given up', () => {
+  const breaks = new Breaks();
+  for (let i = 0; i < 5; ++i) assert.equal(breaks.add(i * 1000), true);
+  assert.equal(breaks.count, 5);
+  assert.equal(breaks.add(6000), false);
+  assert.equal(breaks.add(90000), true, 'what is long ago counts no more');
 });
 
 test('a merge patch makes another document, and leaves the one before', () => {

@@ -66,6 +66,7 @@ export function describe(condition) {
   switch (phase) {
     case 'lost': {
       const wait = Math.max(0, (condition.retryAt - Date.now()) / 1000);
+      if (reason) return {look: 'bad', title: 'No live video', text: reason};
       if (condition.isBlocked)
         return {
           look: 'bad',

@@ -54,16 +54,13 @@ function change() {
   timer = setTimeout(ask, settling);
 }
 
+// Gives the server's reason where it refuses.
 async function read(sockets, abort) {
   const streams = encodeURIComponent(sockets.map(({stream}) => stream).join(','));
   let silence = setTimeout(() => abort.abort(), longestSilence);
   try {
     const answer = await fetch(addressOf(`/live?streams=${streams}`), {cache: 'no-store', signal: abort.signal});
-    if (!answer.ok) {
-      const {error} = await answer.json();
-      for (const socket of sockets) socket.refuse(error);
-      return;
-    }
+    if (!answer.ok) return (await answer.json()).error;
     const body = answer.body.getReader();
     const messages = new MessageReader();
     for (let part = await body.read(); !part.done && current === abort; part = await body.read()) {
@@ -88,19 +85,19 @@ async function ask() {
   const abort = new AbortController();
   current = abort;
   for (const socket of sockets) socket.begins();
-  await read(sockets, abort);
+  const reason = await read(sockets, abort);
   if (current !== abort) return; // others were asked for
   current = null;
   const retry = wait; // the same for all, so that they come back together
   wait = Math.min(longestWait, wait * 2);
-  for (const socket of sockets) socket.end(retry);
+  for (const socket of sockets) socket.end(retry, reason);
 }
 
 // Of a WebSocket what LiveSocket uses, for one stream: "dock" or "dock/small".
 export class HttpSocket {
   onopen = () => {};
   onmessage = () => {};
-  onclose = () => {}; // {wait: ms, to be waited before the next attempt}
+  onclose = () => {}; // {wait: ms, to be waited before the next attempt; reason: the server's, where it refuses}
   readyState = WebSocket.CONNECTING;
   stream;
   #begins = true; // nothing has come of this answer
@@ -140,14 +137,10 @@ export class HttpSocket {
     this.onmessage({data: bytes});
   }
 
-  refuse(reason) {
-    if (reason) this.onmessage({data: JSON.stringify({type: 'unplayable', reason})});
-  }
-
-  end(retry) {
+  end(retry, reason) {
     if (this.readyState === WebSocket.CLOSED) return;
     this.readyState = WebSocket.CLOSED;
     wanted.delete(this);
-    this.onclose({wait: retry});
+    this.onclose({wait: retry, reason});
   }
 }

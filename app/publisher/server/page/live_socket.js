@@ -40,14 +40,14 @@ export class LiveSocket {
   #wait = firstWait;
   #timer = 0;
   #closed = true;
-  #refused = 0; // answers over HTTP in which nothing came
+  #fruitless = 0; // answers over HTTP in which nothing came, not even a reason
   #again = () => {
     if (!this.#socket && !this.#closed) this.#connect();
   };
 
   // output: of the camera; '' for its own stream. sound: of it alone.
-  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt, isBlocked}). retryAt: by Date.now(); isBlocked:
-  // neither way comes through.
+  // handlers: text(object), bytes(Uint8Array), up(), down({retryAt, isBlocked, reason}). retryAt: by Date.now();
+  // isBlocked: neither way comes through; reason: the server's, where it refuses.
   constructor(camera, {output = '', sound = false}, handlers) {
     const query = sound ? '?sound=1' : output ? `?output=${encodeURIComponent(output)}` : '';
     this.#path = addressOf(`/cameras/${encodeURIComponent(camera)}/live${query}`);
@@ -105,7 +105,7 @@ export class LiveSocket {
     socket.onopen = () => {
       if (this.#socket !== socket) return;
       isOpen = true;
-      this.#refused = 0;
+      this.#fruitless = 0;
       if (!isByHttp) refusals = 0;
       this.#handlers.up();
     };
@@ -118,19 +118,20 @@ export class LiveSocket {
         this.#handlers.bytes(new Uint8Array(data));
       }
     };
-    socket.onclose = ({wait}) => {
+    socket.onclose = ({wait, reason}) => {
       if (this.#socket !== socket) return;
-      if (isByHttp && !isOpen) ++this.#refused;
+      // A WebSocket has no reason, or the empty one.
+      if (isByHttp && !isOpen) this.#fruitless = reason ? 0 : this.#fruitless + 1;
       if (!isByHttp && !isOpen) askWhy(this.#path);
-      this.#lost(wait);
+      this.#lost(wait, isByHttp ? reason : '');
     };
   }
 
-  #lost(given) {
+  #lost(given, reason) {
     this.#socket = null;
     const wait = given ?? this.#wait * (0.8 + 0.4 * Math.random()); // a wall's many do not all come at once
     this.#wait = Math.min(longestWait, this.#wait * 2);
-    this.#handlers.down({retryAt: Date.now() + wait, isBlocked: this.#refused >= allowed});
+    this.#handlers.down({retryAt: Date.now() + wait, isBlocked: this.#fruitless >= allowed, reason});
     this.#timer = setTimeout(() => this.#connect(), wait);
   }
 }

@@ -32,8 +32,8 @@ export class Player {
   #still;
   #wanted = false;
   #resting = true;
-  #rig = {state: 'starting', reason: '', since_utc: null};
-  #lost = null; // {since, retryAt}
+  #rig = {state: 'starting', reason: '', since_utc: null}; // what the stream says of the camera
+  #lost = null; // {since_utc, retryAt, isBlocked, reason}
   #unplayable = '';
   #blocked = false;
   #header = null; // {mime, bytes}; bytes are null until they come
@@ -72,7 +72,7 @@ export class Player {
   // (the rig), stalled, unplayable.
   get condition() {
     const {state, reason, since_utc} = this.#rig;
-    if (this.#lost) return {phase: 'lost', reason: '', ...this.#lost};
+    if (this.#lost) return {phase: 'lost', ...this.#lost};
     if (state !== 'running' && state !== 'starting') return {phase: 'away', state, reason, since_utc};
     if (this.#unplayable) return {phase: 'unplayable', reason: this.#unplayable};
     if (this.#blocked) return {phase: 'unplayable', reason: 'this browser wants a click on the page before it plays'};
@@ -174,9 +174,9 @@ export class Player {
     this.#restartTimeline();
     this.#socket = new LiveSocket(this.#camera, {output: this.#output || this.#instead}, {
       up: () => this.#connected(),
-      down: ({retryAt, isBlocked}) => {
+      down: ({retryAt, isBlocked, reason}) => {
         const since_utc = this.#lost?.since_utc ?? new Date().toISOString();
-        this.#lost = {since_utc, retryAt, isBlocked: isBlocked && rigAnswers()};
+        this.#lost = {since_utc, retryAt, isBlocked: isBlocked && rigAnswers(), reason};
         this.onchange();
       },
       text: (message) => this.#text(message),
