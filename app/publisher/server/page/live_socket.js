@@ -76,10 +76,10 @@ export class LiveSocket {
     this.#connect();
   }
 
-  // Of a stream that has gone silent the connection may be dead. That of all streams is watched by itself, and would
-  // cost the others theirs.
+  // Of a stream that has gone silent the connection may be dead. One that is being opened takes its time where it is slow.
+  // That of all streams is watched by itself, and would cost the others theirs.
   revive() {
-    if (!(this.#socket instanceof HttpSocket)) this.restart();
+    if (this.#socket?.readyState === WebSocket.OPEN && !(this.#socket instanceof HttpSocket)) this.restart();
   }
 
   close() {

@@ -22,6 +22,7 @@ export class Player {
   dropped = 0; // frames that the server left out for this viewer
   firstPictureMs = null; // from the first opening on
   hasSound = false; // the camera's stream
+  reported = ''; // the camera's state by the rig's status; empty: not known
   #camera;
   #output;
   #instead = ''; // the output to watch where this browser does not play the camera's own stream
@@ -310,8 +311,9 @@ export class Player {
     const now = performance.now();
     // What was wrong may have passed, and nobody is at a wall to begin anew.
     if (this.#givenUpAt && now - this.#givenUpAt > breaksPeriod) this.#openAnother();
-    const running = this.#rig.state === 'running' && !this.#lost && !this.#unplayable;
-    if (!running) this.#lastArrived = now;
+    // A connection that died in silence while the camera was away does not say that it is back.
+    const isRunning = this.#rig.state === 'running' || this.reported === 'running';
+    if (!isRunning || this.#lost || this.#unplayable) this.#lastArrived = now;
     else if (now - this.#lastArrived > silentAfter) this.#reconnect(now);
     else if (
       this.#arrives(now) &&

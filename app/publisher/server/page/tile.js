@@ -74,6 +74,7 @@ export class Tile {
     setText(this.#node, camera.node ?? '');
     this.#frames = camera.frames;
     this.#unreachable = camera.state === 'unreachable' ? camera : null;
+    this.player.reported = camera.state;
     setText(this.#fps, running && rate ? fps(rate.fps) : '');
     this.#showLatency(running ? measured(camera.latency_ms?.p50) : undefined, camera.stages_ms?.transit?.p50);
     this.#troubles = troublesOf(camera, rate, this.player.stats.behindMs);
@@ -90,6 +91,7 @@ export class Tile {
   forget() {
     for (const number of [this.#fps, this.#latency, this.#drops]) setText(number, '');
     this.#recording.hidden = true;
+    this.player.reported = '';
     this.#troubles = [];
     this.#showCondition();
   }
