@@ -1,7 +1,7 @@
 // The wall: what moves, what is away, what the keys do, and what it weighs.
 import assert from 'node:assert/strict';
 import {after, describe, test} from 'node:test';
-import {browseRig, expectMoving, expectStill, hashOf, percentile, tile} from './browser.mjs';
+import {askForStatus, browseRig, expectMoving, expectStill, hashOf, percentile, tile} from './browser.mjs';
 import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
 
 const pattern = 'test://pattern?width=640&height=360&rate=25';
@@ -53,6 +53,128 @@ describe('wall', {timeout: 400000}, () => {
     await expectMoving(page, 'yard');
     await page.waitForSelector(`${tile('yard')} .panel[hidden]`, {state: 'attached'});
     assert.equal(await page.evaluate(() => window.sameDocument), true, 'without a reload');
+  });
+
+  test('a connection that died while the camera was away is opened anew', async () => {
+    // As where something in between has forgotten it: nothing comes any more, not even its end.
+    await page.addInitScript(() => {
+      window.sockets = [];
+      window.WebSocket = class extends WebSocket {
+        constructor(url) {
+          super(url);
+          window.sockets.push(this);
+        }
+        set onmessage(take) {
+          super.onmessage = (event) => this.isDead || take(event);
+        }
+      };
+    });
+    await page.goto(rig.base);
+    await expectMoving(page, 'yard');
+    await camera.stop();
+    await page.waitForSelector(`${tile('yard')} .panel:not([hidden]) >> text=Offline`);
+    await page.evaluate(() => window.sockets.forEach((socket) => (socket.isDead = true)));
+    await camera.back();
+    await expectMoving(page, 'yard');
+    await page.waitForSelector(`${tile('yard')} .panel[hidden]`, {state: 'attached'});
+  });
+
+  test('where the server refuses video over HTTP, its reason is shown', async () => {
+    const error = 'a session has four of these answers at most';
+    await page.addInitScript(() => {
+      window.WebSocket = class {
+        static CONNECTING = 0;
+        static OPEN = 1;
+        static CLOSED = 3;
+        constructor() {
+          setTimeout(() => this.onclose({}), 0);
+        }
+        close() {}
+      };
+    });
+    let refusals = 0;
+    await page.route(/\/live\?streams=/, (route) => {
+      ++refusals;
+      return route.fulfill({status: 503, json: {error}});
+    });
+    await page.goto(rig.base);
+    const panel = `${tile('dock')} .panel`;
+    await page.waitForSelector(`${panel} strong:text-is("No live video")`);
+    assert.equal(await page.textContent(`${panel} .text`), error);
+    await eventually('it is refused again', () => refusals >= 4);
+    assert.equal(await page.textContent(`${panel} strong`), 'No live video');
+    assert.equal(await page.textContent(`${panel} .text`), error);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+    await expectMoving(page, 'dock');
+    await page.waitForSelector(`${panel}[hidden]`, {state: 'attached'});
+  });
+
+  // The page is given the rig's status as `change` makes it.
+  async function changeStatus(change) {
+    await askForStatus(page);
+    await page.route('**/api/v1/status', async (route) => {
+      const status = await (await route.fetch()).json();
+      change(status.cameras);
+      await route.fulfill({json: status});
+    });
+  }
+  const focused = () => page.evaluate(() => document.activeElement.dataset.camera);
+  const numbers = () =>
+    page.$$eval('.tile', (tiles) => tiles.map((one) => `${one.querySelector('.number').textContent} ${one.dataset.camera}`));
+
+  test('cameras that come and go change the numbers, and leave the others alone', async () => {
+    let change = () => {};
+    await changeStatus((cameras) => change(cameras));
+    await page.goto(rig.base);
+    await expectMoving(page, 'gate');
+    assert.deepEqual(await numbers(), ['1 dock', '2 gate', '3 yard']);
+    await page.focus(tile('gate'));
+    await page.evaluate((selector) => {
+      window.pauses = 0;
+      document.querySelector(selector).addEventListener('pause', () => ++window.pauses);
+    }, `${tile('gate')} video`);
+    change = (cameras) => {
+      cameras.added = {...cameras.dock, order: -1};
+    };
+    await page.waitForSelector(tile('added'));
+    assert.deepEqual(await numbers(), ['1 added', '2 dock', '3 gate', '4 yard']);
+    assert.equal(await focused(), 'gate');
+    change = (cameras) => {
+      delete cameras.dock;
+    };
+    await page.waitForSelector(tile('added'), {state: 'detached'});
+    assert.deepEqual(await numbers(), ['1 gate', '2 yard']);
+    assert.equal(await focused(), 'gate');
+    assert.equal(await page.evaluate(() => window.pauses), 0);
+    await page.keyboard.press('2');
+    await page.waitForSelector(`${tile('yard')}.enlarged`);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+  });
+
+  test('an enlarged camera that goes leaves the wall of the others, which says so', async () => {
+    let gone = '';
+    await changeStatus((cameras) => {
+      delete cameras[gone];
+    });
+    await page.goto(`${rig.base}/?camera=gate`);
+    await page.waitForSelector(`${tile('gate')}.enlarged`);
+    gone = 'gate';
+    await page.waitForSelector('main [role=status]:text-is("There is no camera gate.")');
+    for (const name of ['dock', 'yard']) assert.ok(await page.isVisible(tile(name)), name);
+    assert.equal(await page.isVisible('.stage'), false);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await focused(), 'yard', 'keys go as on a wall');
+    assert.equal(new URL(page.url()).search, '?camera=gate');
+    await page.keyboard.press('Space');
+    await page.waitForSelector(`${tile('yard')}.enlarged`);
+    assert.equal(await page.isVisible('main [role=status]'), false);
+    await page.goBack();
+    await page.waitForSelector('main [role=status]');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('main [role=status]', {state: 'hidden'});
+    assert.equal(page.url(), `${rig.base}/`);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
   });
 
   test('a killed worker costs some pictures, not the page', async () => {

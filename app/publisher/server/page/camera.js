@@ -85,7 +85,7 @@ class CameraPage {
 
   constructor(main, name) {
     this.#name = this.title = name;
-    this.#tile = new Tile(name, 1);
+    this.#tile = new Tile(name);
     this.#tile.element.removeAttribute('href');
     this.#tile.element.classList.add('screen');
     this.#tile.seen = this.#tile.active = true;

@@ -23,12 +23,13 @@ export class Tile {
   #when = el('span', {class: 'when'});
   #panel = el('span', {class: 'panel', hidden: true}, icon('camera-off'), this.#title, this.#text, this.#when);
   #word = el('span', {class: 'unseen'}); // where the frame speaks for itself
+  #number = el('span', {class: 'number', 'aria-hidden': 'true'});
   #troubles = [];
   #why = el('span', {class: 'why', hidden: true});
   #active = false;
   #seen = false; // on the screen
 
-  constructor(name, number) {
+  constructor(name) {
     this.name = name;
     this.player = new Player(name);
     this.player.onchange = () => this.#showCondition();
@@ -53,9 +54,14 @@ export class Tile {
       ),
       this.#panel,
       this.#recording,
-      el('span', {class: 'number', 'aria-hidden': 'true'}, String(number)),
+      this.#number,
     );
     this.#showCondition();
+  }
+
+  // The key that enlarges it.
+  set number(number) {
+    setText(this.#number, String(number));
   }
 
   set seen(seen) {

@@ -20,6 +20,7 @@ class Wall {
   #heading = el('h1', {class: 'unseen'});
   #grid = el('div', {class: 'grid', role: 'group', 'aria-label': 'Cameras'});
   #empty = el('div', {class: 'empty', hidden: true});
+  #missing = el('p', {class: 'trouble', role: 'status', hidden: true});
   #details = el('a', {class: 'button'}, 'Details');
   #sound = new SoundButton();
   #stage = el(
@@ -33,14 +34,14 @@ class Wall {
   #cameras = {};
   #rates = {};
   #shown = []; // names, as they stand on the screen
-  #enlarged;
+  #asked; // the camera in the address, or null
   #digits = '';
   #digitsTimer = 0;
   #cleanUps = [];
 
   constructor(main, url) {
     main.className = 'wall';
-    main.append(this.#heading, this.#grid, this.#stage, this.#empty);
+    main.append(this.#heading, this.#missing, this.#grid, this.#stage, this.#empty);
     this.#read(url);
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -70,12 +71,17 @@ class Wall {
   }
 
   #read(url) {
-    this.#enlarged = url.searchParams.get('camera');
+    this.#asked = url.searchParams.get('camera') || null;
     setText(this.#heading, this.title);
   }
 
   get title() {
-    return this.#enlarged ?? 'Wall';
+    return this.#asked ?? 'Wall';
+  }
+
+  // Null: all are shown, also where the camera in the address is none, or none any more.
+  get #enlarged() {
+    return this.#tiles.has(this.#asked) ? this.#asked : null;
   }
 
   close() {
@@ -105,7 +111,7 @@ class Wall {
   #order() {
     const names = [...this.#tiles.keys()];
     const isComplete = this.#shown.length === names.length && this.#shown.every((name) => this.#tiles.has(name));
-    if (isComplete && (this.#tiles.has(this.#enlarged) || this.#grid.querySelector(':focus-visible'))) return;
+    if (isComplete && (this.#enlarged || this.#grid.querySelector(':focus-visible'))) return;
     const urgency = (name) => urgencyOf(this.#cameras[name], this.#rates[name]);
     this.#shown = this.#grid.classList.contains('scrolls') ? byUrgency(names, urgency) : names;
     this.#shown.forEach((name, place) => {
@@ -121,11 +127,16 @@ class Wall {
       tile.close();
     }
     const before = this.#tiles;
-    this.#tiles = new Map(names.map((name, i) => [name, before.get(name) ?? new Tile(name, i + 1)]));
-    for (const [name, tile] of this.#tiles) {
-      this.#grid.append(tile.element);
+    this.#tiles = new Map(names.map((name) => [name, before.get(name) ?? new Tile(name)]));
+    // An element that is moved loses the focus, and begins to play anew: what stands in its place stays.
+    let place = this.#grid.firstElementChild;
+    names.forEach((name, i) => {
+      const tile = this.#tiles.get(name);
+      tile.number = i + 1;
+      if (tile.element === place) place = place.nextElementSibling;
+      else this.#grid.insertBefore(tile.element, place);
       if (!before.has(name)) this.observer.observe(tile.element);
-    }
+    });
     this.#layOut();
   }
 
@@ -141,10 +152,13 @@ class Wall {
   }
 
   #layOut() {
-    const one = this.#tiles.has(this.#enlarged);
+    const enlarged = this.#enlarged;
+    const one = enlarged !== null;
     this.#stage.hidden = !one;
-    this.#sound.follow(this.#tiles.get(this.#enlarged)?.player ?? null);
-    if (one) this.#details.href = addressOf(`/camera/${encodeURIComponent(this.#enlarged)}`);
+    this.#missing.hidden = one || this.#asked === null || this.#tiles.size === 0;
+    setText(this.#missing, this.#missing.hidden ? '' : `There is no camera ${this.#asked}.`);
+    this.#sound.follow(this.#tiles.get(enlarged)?.player ?? null);
+    if (one) this.#details.href = addressOf(`/camera/${encodeURIComponent(enlarged)}`);
     this.#grid.classList.toggle('single', one);
     const box = this.#grid.parentElement.getBoundingClientRect();
     const {columns, tileWidth, tileHeight, scrolls} = one
@@ -156,7 +170,7 @@ class Wall {
     this.columns = columns;
     this.tileWidth = tileWidth;
     for (const [name, tile] of this.#tiles) {
-      const shown = !one || name === this.#enlarged;
+      const shown = !one || name === enlarged;
       tile.element.classList.toggle('enlarged', one && shown);
       tile.element.hidden = !shown;
       tile.active = shown;
@@ -194,7 +208,7 @@ class Wall {
     if (event.key in steps) this.#move(names, at, steps[event.key]);
     else if (event.key === ' ' && focused) this.#enlarge(this.#enlarged ? null : focused);
     else if (event.key === 'Enter' && focused && this.#enlarged) this.#enlarge(null);
-    else if (event.key === 'Escape' && this.#enlarged) this.#enlarge(null);
+    else if (event.key === 'Escape' && this.#asked) this.#enlarge(null);
     else if (event.key === 'd' && at >= 0 && letterKeysOn() && !isKiosk())
       navigate(`/camera/${encodeURIComponent(names[at])}`);
     else if (/^\d$/.test(event.key) && letterKeysOn()) this.#digit([...this.#tiles.keys()], event.key);
