@@ -84,6 +84,24 @@ describe('frame', {timeout: 200000}, () => {
     assert.equal(selected, await page.textContent('.links code >> nth=1'));
   });
 
+  test('a page that cannot be shown says so until another one is', async () => {
+    await askForStatus(page);
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector('td.name');
+    await page.evaluate(() => {
+      history.pushState(null, '', '/camera/%');
+      window.dispatchEvent(new PopStateEvent('popstate'));
+    });
+    const trouble = '#trouble:has-text("This page could not be loaded: ")';
+    await page.waitForSelector(trouble);
+    for (let i = 0; i < 2; ++i) await page.waitForResponse('**/api/v1/status');
+    assert.ok(await page.isVisible(trouble), 'the status does not take it away');
+    assert.equal(await page.textContent('main'), '', 'the page before is gone');
+    await page.click('nav >> text=System');
+    await page.waitForSelector('td.name');
+    assert.equal(await page.isVisible('#trouble'), false);
+  });
+
   test('a kiosk has frames alone, and stays one', async () => {
     await askForStatus(page);
     await page.goto(`${rig.base}/?kiosk=1`);

@@ -31,6 +31,7 @@ async function showPage() {
   const url = new URL(location.href);
   const path = currentPath();
   if (page?.go && shownPath === path) {
+    trouble('page', '');
     page.go(url);
     return markPage();
   }
@@ -40,15 +41,17 @@ async function showPage() {
   try {
     const module = await load();
     if (current !== visit) return; // another page was asked for meanwhile
-    const isFirst = !page;
     page?.close();
+    page = null; // also where the next one cannot be shown
     main.replaceChildren();
-    shownPath = path;
+    trouble('page', '');
     page = module.show(main, url);
+    const isFirst = !shownPath;
+    shownPath = path;
     markPage();
     if (!isFirst) focusPage(main);
   } catch (error) {
-    if (current === visit) trouble(`This page could not be loaded: ${error.message}. Reload it.`);
+    if (current === visit) trouble('page', `This page could not be loaded: ${error.message}. Reload it.`);
   }
 }
 
@@ -70,10 +73,13 @@ function markPage() {
   }
 }
 
-function trouble(text) {
+const troubles = {page: '', rig: ''}; // each stays until it is over
+
+function trouble(of, text) {
+  troubles[of] = text;
   const line = byId('trouble');
-  line.hidden = !text;
-  setText(line, text);
+  line.hidden = !troubles.page && !troubles.rig;
+  setText(line, [troubles.page, troubles.rig].filter(Boolean).join(' '));
 }
 
 function toLogin() {
@@ -101,11 +107,11 @@ function showStatus({status, rates, error, since}) {
   if (error) {
     setText(summary, '');
     // Without its duration, which a screen reader would say every two seconds.
-    return trouble(`${error}, since ${timeOf(new Date(since))}. Trying again.`);
+    return trouble('rig', `${error}, since ${timeOf(new Date(since))}. Trying again.`);
   }
   followVersion(status.version);
   if (!hasSession) loadUser().catch(() => {}); // asked for again with the next status
-  trouble(status.state === 'draining' ? 'campipe is being stopped.' : '');
+  trouble('rig', status.state === 'draining' ? 'campipe is being stopped.' : '');
   const cameras = camerasOf(status);
   setText(summary, summaryOf(cameras, rates));
   summary.classList.toggle(
@@ -172,8 +178,12 @@ byId('fullscreen').hidden = !document.fullscreenEnabled;
 byId('help').addEventListener('click', showKeys);
 byId('letter-keys').addEventListener('change', ({target}) => setLetterKeys(target.checked));
 byId('logout').addEventListener('click', async () => {
-  await logout();
-  location.assign(addressOf('/login'));
+  try {
+    await logout();
+    location.assign(addressOf('/login'));
+  } catch (error) {
+    if (error.status !== 401) trouble('page', `You are still logged in: ${error.message}.`);
+  }
 });
 
 async function start() {
