@@ -298,7 +298,7 @@ describe('requests', () => {
   async function withAnswers(answers, run) {
     const before = [globalThis.fetch, globalThis.setTimeout];
     let taken = 0;
-    globalThis.fetch = async () => answers[taken++]();
+    globalThis.fetch = async (url, options) => answers[taken++](options);
     globalThis.setTimeout = (done) => before[1](done, 0);
     try {
       await run(await import('/static/api.js'));
@@ -311,6 +311,51 @@ describe('requests', () => {
   test('wait for the first status of a rig', async () => {
     const good = () => answer(200, {cameras: {}});
     assert.equal(await withAnswers([early, early, good], async ({get}) => assert.deepEqual(await get('status'), {cameras: {}})), 3);
+  });
+
+  const session = (user, csrf) => () => answer(200, {user, csrf, permissions: []});
+  const refused = () => answer(403, {error: 'the header X-CSRF-Token is missing or wrong'});
+  const takes = (csrf) => ({headers}) => (headers['X-CSRF-Token'] === csrf ? answer(200, {}) : refused());
+
+  test('are made again in a newer session of the same user, and in no other’s', async () => {
+    let changes = 0;
+    window.addEventListener('userchanged', () => ++changes);
+    const ask = async ({post}) => post('reload');
+    assert.equal(await withAnswers([session('ann', 'a'), takes('b'), session('ann', 'b'), takes('b')], ask), 4);
+    assert.equal(changes, 0);
+    const isRefused = async ({post}) => assert.rejects(post('reload'), {status: 403});
+    assert.equal(await withAnswers([refused, session('ann', 'b')], isRefused), 2, 'the user may not');
+    assert.equal(await withAnswers([refused, session('ann', 'c'), refused], isRefused), 3, 'once');
+    assert.equal(changes, 0);
+    assert.equal(await withAnswers([refused, session('bob', 'd')], isRefused), 2);
+    assert.equal(changes, 1);
+  });
+
+  test('of a status: a camera whose node is away has no rate, nor the one after', async () => {
+    const end = Date.now(); // by which the rig's clock is known afterwards
+    const at = (seconds, state, encoded) => () => {
+      const time_utc = new Date(end - 10000 + seconds * 1000).toISOString();
+      return answer(200, {time_utc, cameras: {gate: {state, node: 'west', bytes: 0, frames: {encoded}}}});
+    };
+    const statuses = [
+      at(0, 'running', 0),
+      at(2, 'running', 50),
+      at(4, 'unreachable', 50),
+      at(6, 'unreachable', 50),
+      at(8, 'running', 200),
+      at(10, 'running', 250),
+    ];
+    const rates = [];
+    await withAnswers(statuses, async ({watchStatus}) => {
+      await new Promise((resolve) => {
+        const stop = watchStatus((message) => {
+          if (message.error || rates.push(message.rates.gate?.fps) < statuses.length) return;
+          stop();
+          resolve();
+        });
+      });
+    });
+    assert.deepEqual(rates, [undefined, 25, undefined, undefined, undefined, 25]);
   });
 
   test('show what lasts', async () => {

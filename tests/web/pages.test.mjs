@@ -328,6 +328,18 @@ describe('login', {timeout: 200000}, () => {
     await expectMoving(page, 'dock');
   }
 
+  // In another tab of this browser.
+  const logInElsewhere = (user, secret) =>
+    page.evaluate(async (body) => {
+      const headers = {'Content-Type': 'application/json'};
+      await fetch('/api/v1/login', {method: 'POST', headers, body: JSON.stringify(body)});
+    }, {user, password: secret});
+  const setHidden = (hidden) =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', {configurable: true, get: () => value});
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+
   test('nothing without a login; back to where one wanted to go; out again', async () => {
     await askForStatus(page);
     await page.goto(`${rig.base}/camera/dock`);
@@ -360,6 +372,30 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL(`${rig.base}/login`); // a refused request may have led to one with `next` before
     await page.goto(rig.base);
     await page.waitForURL('**/login**');
+  });
+
+  test('a login in another tab holds for this one', async () => {
+    await page.goto(`${rig.base}/login?next=/camera/dock`);
+    await logIn('ann', password);
+    await page.waitForSelector('text=Switch off');
+    await logInElsewhere('ann', password);
+    await page.click('text=Switch off');
+    await page.click('dialog[open] button[value=yes]');
+    await page.click('text=Switch on');
+    await expectMoving(page, 'dock');
+    assert.equal(await page.textContent('.head .error'), '');
+    await setHidden(true);
+    await logInElsewhere('bob', password);
+    await setHidden(false);
+    await page.waitForSelector('#logout:text-is("Log out bob")');
+    await expectMoving(page, 'dock');
+    assert.equal(await page.isVisible('text=Switch off'), false);
+    await page.route('**/api/v1/logout', (route) => route.abort());
+    await page.click('#logout');
+    await page.waitForSelector('#trouble:has-text("You are still logged in: campipe does not answer.")');
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+    await page.click('#logout');
+    await page.waitForURL('**/login');
   });
 
   test('who may only look is offered nothing else', async () => {

@@ -48,6 +48,8 @@ async function request(method, path, body, tries = 3) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
     return request(method, path, body, tries - 1);
   }
+  if (answer.status === 403 && method !== 'GET' && path !== 'login' && tries > 1 && (await hasAnotherToken()))
+    return request(method, path, body, 1);
   if (answer.status === 401 && path !== 'login') window.dispatchEvent(new Event('loginneeded'));
   const isOfProxy = [502, 503, 504].includes(answer.status);
   const what = isOfProxy ? 'campipe does not answer the proxy in between, which says' : 'the answer was';
@@ -60,12 +62,22 @@ export const post = (path, body) => request('POST', path, body ?? {});
 export const currentSession = () => session;
 
 export async function loadSession() {
+  const {user} = session;
   session = await get('session');
+  if (user && user !== session.user) window.dispatchEvent(new Event('userchanged'));
   return session;
+}
+
+// Of the same user, by which what was refused may be asked again.
+async function hasAnotherToken() {
+  const {user, csrf} = session;
+  await loadSession();
+  return session.user === user && session.csrf !== csrf;
 }
 
 export async function login(user, password) {
   await post('login', {user, password});
+  session = loggedOut; // of the user before
   return loadSession();
 }
 

@@ -172,6 +172,10 @@ window.addEventListener('popstate', showPage);
 window.addEventListener('navigated', showPage);
 window.addEventListener('sessionbegan', sessionBegan);
 window.addEventListener('loginneeded', toLogin);
+window.addEventListener('userchanged', () => location.reload());
+document.addEventListener('visibilitychange', () => {
+  if (hasSession && !document.hidden && currentPath() !== '/login') loadUser().catch(() => {}); // the status shows why
+});
 byId('theme').addEventListener('click', window.toggleTheme);
 byId('fullscreen').addEventListener('click', toggleFullscreen);
 byId('fullscreen').hidden = !document.fullscreenEnabled;
