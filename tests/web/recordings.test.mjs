@@ -174,6 +174,27 @@ describe('recordings', {timeout: 300000}, () => {
     assert.equal(await focused(), 'dock/198.mp4', 'the stop is where one was');
   });
 
+  test('a time stays as the address has it until the field is changed', async () => {
+    await open([recording(1)], 404);
+    const exact = 'from=2026-11-20T11%3A07%3A31.250Z';
+    await page.goto(`${rig.base}/recordings?${exact}`);
+    const shown = await page.inputValue('input[name=from]');
+    assert.match(shown, /:07$/);
+    await page.fill('input[name=to]', '2026-11-21T10:00');
+    await page.click('.filters >> text=Show');
+    await page.waitForURL((url) => url.searchParams.has('to'));
+    assert.ok(page.url().includes(exact), page.url());
+    await page.fill('input[name=from]', shown.replace(/07$/, '08'));
+    await page.click('.filters >> text=Show');
+    await page.waitForURL((url) => url.searchParams.get('from') === '2026-11-20T11:08:00.000Z');
+    // What is no time: the page is there all the same.
+    await page.goto(`${rig.base}/recordings?from=yesterday`);
+    await page.waitForSelector('tr[data-id]');
+    assert.equal(await page.inputValue('input[name=from]'), '');
+    await page.click('.filters >> text=Show');
+    await page.waitForURL(`${rig.base}/recordings`);
+  });
+
   test('what is chosen is shown when it is asked for, and the zone of the times is named', async () => {
     await askForStatus(page);
     await open([recording(1)], 404);

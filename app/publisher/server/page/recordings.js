@@ -13,10 +13,11 @@ export function show(main, url) {
   return new Recordings(main, url);
 }
 
-// <input type="datetime-local"> speaks local time without a zone.
+// <input type="datetime-local"> speaks local time without a zone. What is no time is none.
 const localValue = (utc) => {
   const date = new Date(utc);
-  return new Date(date - date.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  const local = new Date(date - date.getTimezoneOffset() * 60000);
+  return Number.isNaN(local.getTime()) ? '' : local.toISOString().slice(0, 16);
 };
 
 class Recordings {
@@ -93,9 +94,14 @@ class Recordings {
   #filter() {
     const query = new URLSearchParams();
     if (this.#camera.value) query.set('camera', this.#camera.value);
-    for (const input of [this.#from, this.#to])
-      if (input.value) query.set(input.name, new Date(input.value).toISOString());
+    for (const input of [this.#from, this.#to]) if (input.value) query.set(input.name, this.#timeOf(input));
     navigate(`/recordings${query.size ? `?${query}` : ''}`);
+  }
+
+  // As the address has it where the field still shows that: it shows no seconds, and in autumn an hour comes twice.
+  #timeOf({name, value}) {
+    const given = this.#url.searchParams.get(name);
+    return given && localValue(given) === value ? given : new Date(value).toISOString();
   }
 
   #show() {
