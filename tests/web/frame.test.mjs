@@ -104,9 +104,23 @@ describe('frame', {timeout: 200000}, () => {
 
   test('a kiosk has frames alone, and stays one', async () => {
     await askForStatus(page);
+    await page.addInitScript(() => {
+      window.locks = 0;
+      const request = async () => {
+        ++window.locks;
+        return {
+          released: false,
+          release() {
+            --window.locks;
+          },
+        };
+      };
+      Object.defineProperty(navigator, 'wakeLock', {value: {request}});
+    });
     await page.goto(`${rig.base}/?kiosk=1`);
     await expectMoving(page, 'dock');
     assert.equal(await page.isVisible('.bar'), false);
+    assert.equal(await page.evaluate(() => window.locks), 1, 'the screen stays awake');
     const cursor = () => page.$eval(tile('dock'), (element) => getComputedStyle(element).cursor);
     await page.mouse.move(100, 100);
     assert.equal(await cursor(), 'zoom-in');
@@ -116,6 +130,7 @@ describe('frame', {timeout: 200000}, () => {
     await page.click(tile('gate'));
     await page.waitForSelector(`${tile('gate')}.enlarged`);
     assert.equal(new URL(page.url()).searchParams.get('kiosk'), '1');
+    assert.equal(await page.evaluate(() => window.locks), 1);
     assert.equal(await page.isVisible('.stage, .bar, .number'), false);
     await page.reload();
     await expectMoving(page, 'gate');
