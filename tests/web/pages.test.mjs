@@ -47,6 +47,83 @@ describe('pages', {timeout: 300000}, () => {
     assert.match(await page.textContent('.links'), /\/cameras\/dock\/stream\.ts/);
   });
 
+  test('plots go on after a camera was not there', async () => {
+    let answers = 0;
+    await page.route('**/history', (route) => {
+      ++answers;
+      return answers === 1 ? route.fulfill({status: 404, json: {error: 'no camera of this name'}}) : route.continue();
+    });
+    await page.goto(`${rig.base}/camera/dock`);
+    await eventually('a rate in the plot', async () => /\d fps/.test(await page.textContent('.plot .key b')));
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+  });
+
+  test('while the rig does not answer, no camera is said to be live', async () => {
+    await askForStatus(page);
+    await page.goto(`${rig.base}/camera/gate`);
+    await page.waitForSelector('.facts >> text=Live');
+    await page.route('**/api/v1/status', (route) => route.abort());
+    await page.waitForSelector('.facts >> text=not known, campipe does not answer');
+    assert.equal((await page.$$('.facts dt')).length, 1);
+    assert.equal(await page.isVisible('h2:text-is("Motion")'), false);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+    await page.waitForSelector('.facts >> text=Live');
+
+    // On the page of the system one status comes, from which no rate can be known.
+    await page.goto('about:blank');
+    let statuses = 0;
+    let fail;
+    const failing = new Promise((resolve) => {
+      fail = resolve;
+    });
+    await page.route('**/api/v1/status', async (route) => {
+      if (++statuses === 1) return route.continue();
+      await failing;
+      await route.abort();
+    });
+    await page.goto(`${rig.base}/system`);
+    await page.waitForSelector('.tiles');
+    const totals = () => page.$$eval('.tiles b', (all) => all.map(({textContent}) => textContent).slice(1, 4));
+    assert.deepEqual(await totals(), ['2 of 2', '–', '–']);
+    fail();
+    await page.waitForSelector('[data-key=cameras] tr[data-key=dock] >> text=Not known');
+    assert.deepEqual(await totals(), ['– of 2', '–', '–']);
+    assert.doesNotMatch(await page.textContent('[data-key=cameras]'), /Live/);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+    await page.waitForSelector('[data-key=cameras] tr[data-key=dock] >> text=Live');
+    await eventually('a rate', async () => /^\d/.test((await totals())[1]));
+  });
+
+  test('the choice of a node stays while others come and go', async () => {
+    await askForStatus(page);
+    const node = {here: true, usable: true, cameras: 1, capacity: {}};
+    let nodes = ['east', 'north', 'west'];
+    const cameras = {dock: {node: 'east'}};
+    const cluster = {cluster: 'halls', node: 'east', planner: 'east', etcd: {up: true}, rig: {}, cameras, links: []};
+    await page.route('**/api/v1/viewers', (route) => route.fulfill({json: {viewers: []}}));
+    await page.route('**/api/v1/session', async (route) => {
+      await route.fulfill({json: {...(await (await route.fetch()).json()), administers: true}});
+    });
+    await page.route('**/api/v1/status', async (route) => {
+      cluster.nodes = Object.fromEntries(nodes.map((name) => [name, node]));
+      await route.fulfill({json: {...(await (await route.fetch()).json()), cluster}});
+    });
+    await page.goto(`${rig.base}/system`);
+    const select = 'select[data-move=dock]';
+    await page.selectOption(select, '=west');
+    const choices = () => page.$$eval(`${select} option`, (all) => all.map(({value}) => value));
+    nodes = ['east', 'west'];
+    await eventually('a node is gone', async () => (await choices()).join() === ',=west');
+    assert.equal(await page.inputValue(select), '=west');
+    nodes = ['east', 'middle', 'west', 'zone'];
+    await eventually('others came', async () => (await choices()).length === 4);
+    assert.equal(await page.inputValue(select), '=west');
+    nodes = ['east', 'middle', 'zone'];
+    await eventually('it is gone itself', async () => !(await choices()).includes('=west'));
+    assert.equal(await page.inputValue(select), '');
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+  });
+
   test('how much moves, beside what is motion', async () => {
     await page.goto(`${rig.base}/camera/dock`);
     await expectMoving(page, 'dock');

@@ -61,6 +61,8 @@ export const post = (path, body) => request('POST', path, body ?? {});
 
 export const currentSession = () => session;
 
+// The session may be another one than this page began with: another tab may have logged in, also as another user. What
+// the page shows is then that one's no more.
 export async function loadSession() {
   const {user} = session;
   session = await get('session');
@@ -173,6 +175,7 @@ function ratesOf(status, latest) {
   for (const [name, camera] of Object.entries(status.cameras ?? {})) {
     const before = previous.cameras?.[name];
     if (!before || before.node !== camera.node) continue;
+    if ([before, camera].some(({state}) => state === 'unreachable')) continue; // its counters are old
     const seconds = (countedAt(status, camera) - countedAt(previous, before)) / 1000;
     if (!(seconds > 1.5)) {
       if (last[name]) rates[name] = last[name]; // too short for a rate

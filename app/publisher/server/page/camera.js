@@ -1,6 +1,6 @@
 // One camera: its frame, what the rig reports of it, ten minutes of its numbers, and what may be done.
 import {administers, get, may, post, watchStatus} from './api.js';
-import {factsOf, linksOf} from './camera_facts.js';
+import {factsOf, linksOf, unknownFacts} from './camera_facts.js';
 import {motionOf} from './camera_motion.js';
 import {confirmed} from './confirm.js';
 import {el, patch, setText} from './dom.js';
@@ -143,7 +143,7 @@ class CameraPage {
   }
 
   #update({status, rates}) {
-    if (!status) return this.#tile.forget(); // a line above the page has the reason
+    if (!status) return this.#forget();
     const camera = status.cameras?.[this.#name];
     this.#missing.hidden = Boolean(camera);
     this.#body.hidden = !camera;
@@ -166,6 +166,13 @@ class CameraPage {
     }
     this.#showButtons(camera);
     this.#showWorkers(camera, status);
+  }
+
+  // A line above the page has the reason.
+  #forget() {
+    this.#tile.forget();
+    patch(this.#facts, ...unknownFacts());
+    this.#motionCard.hidden = true;
   }
 
   // Where it may be moved to. The rig says why if that cannot be.
@@ -246,8 +253,8 @@ class CameraPage {
         const history = await get(`cameras/${encodeURIComponent(this.#name)}/history`);
         for (const plot of this.#plots) plot.data = history;
       }
-    } catch (error) {
-      if (error.status === 404) return; // the status shows it, too
+    } catch {
+      // the status says more; a camera that is not there may come
     }
     if (!this.#closed) this.#timer = setTimeout(() => this.#loadHistory(), historyPeriod);
   }

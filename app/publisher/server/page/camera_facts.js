@@ -9,6 +9,12 @@ import {measured, troublesOf} from './troubles.js';
 
 const withDot = (look, text) => el('span', {class: 'with-dot'}, el('span', {class: `dot ${look}`}), text);
 
+const asList = (rows) =>
+  rows.flatMap(([name, value]) => [
+    el('dt', {'data-key': name}, name),
+    el('dd', {'data-key': `value of ${name}`}, value),
+  ]);
+
 function dropsText(camera) {
   const causes = dropCausesOf(camera).map(([cause, n]) => `${count(n)} ${cause}`);
   return causes.length ? `${count(dropsOf(camera))} (${causes.join(', ')})` : 'none';
@@ -47,6 +53,9 @@ function movedText({moved, moves}) {
   return `${times}from worker ${moved.from} to ${moved.to}, ${since(moved.at_utc, rigNow())}: ${moved.reason}`;
 }
 
+// While the rig does not answer.
+export const unknownFacts = () => asList([['State', withDot('off', 'not known, campipe does not answer')]]);
+
 // `stats`: of this page's player.
 export function factsOf(camera, rate, stats) {
   const stream = [camera.codec, camera.width && `${camera.width} × ${camera.height}`].filter(Boolean).join(', ');
@@ -72,12 +81,7 @@ export function factsOf(camera, rate, stats) {
     ['Connected anew', camera.reconnects ? `${count(camera.reconnects)} times` : ''],
     ['Worker began anew', camera.worker_restarts ? `${count(camera.worker_restarts)} times` : ''],
   ];
-  return rows
-    .filter(([, value]) => value)
-    .flatMap(([name, value]) => [
-      el('dt', {'data-key': name}, name),
-      el('dd', {'data-key': `value of ${name}`}, value),
-    ]);
+  return asList(rows.filter(([, value]) => value));
 }
 
 // Browsers have a clipboard only for pages that came by TLS or from this machine. The older way may be refused, too: then

@@ -74,6 +74,8 @@ const moveControls = (name, choices) =>
 
 function cameraRow(name, camera, cluster, mayChange) {
   const nodes = Object.keys(cluster.nodes).filter((node) => cluster.nodes[node].here && node !== camera.node);
+  // Each has its key, so that what is chosen stays so while nodes come and go.
+  const choice = (value, words) => el('option', {value, 'data-key': value || 'none'}, words);
   const choices = [
     el('option', {value: ''}, 'Choose a node'),
     ...nodes.map((node) => el('option', {value: `=${node}`}, node)),

@@ -10,6 +10,7 @@ const words = {
   disabled: 'Switched off',
   ended: 'Ended',
   unreachable: 'Node unreachable',
+  unknown: 'Not known', // as the rig does not answer
 };
 const looks = {
   running: 'good',
@@ -19,6 +20,7 @@ const looks = {
   disabled: 'off',
   ended: 'off',
   unreachable: 'bad',
+  unknown: 'off',
 };
 
 export const wordOf = (state) => words[state] ?? (state === 'running' ? 'Live' : state);

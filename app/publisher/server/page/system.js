@@ -54,6 +54,10 @@ const mebibytes = (n) => (Number.isFinite(n) ? bytes(n * 1024 * 1024) : '–');
 function summary(status, rates) {
   const cameras = camerasOf(status);
   const sum = (of) => cameras.reduce((total, [name, camera]) => total + (of(camera, rates[name]) || 0), 0);
+  const hasRates = cameras.some(([name]) => rates[name]);
+  const sumOfRates = (of) => (hasRates ? sum((camera, rate) => rate && of(rate)) : NaN);
+  const isKnown = !cameras.some(([, {state}]) => state === 'unknown');
+  const live = cameras.filter(([, {state}]) => state === 'running').length;
   const troubled = cameras.filter(([name, camera]) => conditionOf(camera, rates[name]).troubles.length).length;
   const tile = (value, what) => el('div', {class: 'card'}, el('b', {}, value), el('span', {}, what));
   return el(
@@ -61,11 +65,11 @@ function summary(status, rates) {
     {class: 'tiles', 'data-key': 'summary'},
     tile(duration(status.uptime_s), 'running'),
     tile(
-      `${cameras.filter(([, {state}]) => state === 'running').length} of ${cameras.length}`,
+      `${isKnown ? live : '–'} of ${cameras.length}`,
       troubled ? `cameras live, ${troubled} with trouble` : 'cameras live',
     ),
-    tile(fps(sum((camera, rate) => rate?.fps)), 'encoded by all'),
-    tile(bitrate(sum((camera, rate) => rate?.bitrate)), 'encoded by all'),
+    tile(fps(sumOfRates((rate) => rate.fps)), 'encoded by all'),
+    tile(bitrate(sumOfRates((rate) => rate.bitrate)), 'encoded by all'),
     tile(count(sum(dropsOf)), 'frames dropped since the start'),
     tile(mebibytes((status.processes ?? []).reduce((total, {memory_mib}) => total + memory_mib, 0)), 'memory'),
   );
@@ -202,6 +206,15 @@ function viewersSection(viewers) {
   );
 }
 
+// What is left of a status while the rig does not answer: what its cameras do is not known.
+function withoutStates(status) {
+  const cameras = camerasOf(status).map(([name, {order, gpu, worker, frames, reconnects, worker_restarts}]) => [
+    name,
+    {order, gpu, worker, frames, reconnects, worker_restarts, state: 'unknown', reason: 'campipe does not answer'},
+  ]);
+  return {...status, cameras: Object.fromEntries(cameras)};
+}
+
 export function show(main) {
   main.className = 'page';
   const version = el('span', {class: 'quiet'});
@@ -223,13 +236,7 @@ export function show(main) {
     }
   }
 
-  const stop = watchStatus(async ({status, rates}) => {
-    if (!status) return;
-    begun += 1;
-    const own = begun;
-    const viewers = await loadViewers();
-    if (closed || own < shown) return; // a newer one was faster
-    shown = own;
+  function draw(status, rates, viewers) {
     version.textContent = [`campipe ${status.version ?? ''}`, status.config, currentSession().user]
       .filter(Boolean)
       .join(' · ');
@@ -247,7 +254,17 @@ export function show(main) {
         viewersSection(viewers),
       ].filter(Boolean),
     );
-    before = status;
+  }
+
+  const stop = watchStatus(async ({status, rates}) => {
+    begun += 1;
+    const own = begun;
+    const viewers = status && (await loadViewers());
+    if (closed || own < shown) return; // a newer one was faster
+    shown = own;
+    if (status) draw(status, rates, viewers);
+    else if (before) draw(withoutStates(before), {}, null);
+    before = status ?? before;
   });
   return {
     title: 'System',
