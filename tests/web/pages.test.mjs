@@ -153,7 +153,9 @@ describe('pages', {timeout: 300000}, () => {
     await page.click('text=Switch off');
     await page.click('dialog[open] button[value=yes]');
     await page.waitForSelector(`${tile('dock')} .panel:not([hidden]) >> text=Switched off`);
-    await page.click('text=Switch on');
+    await page.waitForSelector('.actions button:not([aria-disabled]):text-is("Switch on")');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Switch on', 'the focus stays');
+    await page.keyboard.press('Enter');
     await expectMoving(page, 'dock');
   });
 
@@ -392,7 +394,7 @@ describe('login', {timeout: 200000}, () => {
 
   // Whoever administers the whole rig may have another worker do a camera's work.
   async function moveTo(worker) {
-    await page.waitForSelector('.actions select:enabled');
+    await page.waitForSelector('.actions select:not([aria-disabled])');
     await page.selectOption('.actions select', worker);
     await page.click('.actions button:text-is("Move")');
     await eventually(`it is on worker ${worker}`, () =>
@@ -403,6 +405,9 @@ describe('login', {timeout: 200000}, () => {
     );
     assert.equal(await page.textContent('.head .error'), '');
     await expectMoving(page, 'dock');
+    await page.waitForSelector('.actions select:not([aria-disabled])');
+    for (let i = 0; i < 2; ++i) await page.waitForResponse('**/api/v1/status');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Move', 'the focus stays');
   }
 
   // In another tab of this browser.

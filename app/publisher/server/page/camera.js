@@ -61,6 +61,7 @@ class CameraPage {
   #name;
   #tile;
   #camera = null;
+  #isAsking = false; // the rig to do something
   #facts = el('dl', {class: 'facts'});
   #links = el('ul', {class: 'links'});
   #motion = el('div', {});
@@ -184,12 +185,14 @@ class CameraPage {
     const isElsewhere = camera.node && camera.node !== status.cluster?.node; // whose workers are not known here
     this.#move.hidden = isElsewhere || !administers() || camera.state !== 'running' || parts.length === 0 || workers.length < 2;
     const selects = this.#selects();
-    const isInUse = (select) => select.disabled || 'chosen' in select.dataset || document.activeElement === select;
+    const isInUse = (select) => this.#isAsking || 'chosen' in select.dataset || document.activeElement === select;
     if (selects.some(isInUse)) return;
     const key = `${workers} ${parts} ${isStaged}`;
     if (this.#move.dataset.for !== key) {
       this.#move.dataset.for = key;
+      const focused = this.#controls().indexOf(document.activeElement);
       this.#move.replaceChildren(...parts.map((part) => this.#moveOf(part, isStaged, workers)));
+      this.#controls()[focused]?.focus();
     }
     this.#selects().forEach((select, n) => {
       select.value = isStaged ? parts[n] : String(camera.moves_to ?? parts[n]);
@@ -214,6 +217,10 @@ class CameraPage {
     return [...this.#move.querySelectorAll('select')];
   }
 
+  #controls() {
+    return [this.#record, this.#enable, ...this.#move.querySelectorAll('select, button')];
+  }
+
   #showButtons(camera) {
     this.#record.hidden = !camera.records || !may('record', this.#name);
     setText(this.#record, camera.recording_on ? 'Stop recording' : 'Start recording');
@@ -233,16 +240,19 @@ class CameraPage {
     if (await confirmed(`Switch off ${this.#name}?`, consequence, 'Switch off')) this.#do('disable');
   }
 
+  // One at a time. What is disabled meanwhile would lose the focus.
   async #do(what, body) {
-    const busy = [this.#record, this.#enable, ...this.#move.querySelectorAll('select, button')];
-    for (const control of busy) control.disabled = true;
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    for (const control of this.#controls()) control.setAttribute('aria-disabled', 'true');
     setText(this.#error, '');
     try {
       await post(`cameras/${encodeURIComponent(this.#name)}/${what}`, body);
     } catch (error) {
       setText(this.#error, error.message);
     } finally {
-      for (const control of busy) control.disabled = false;
+      this.#isAsking = false;
+      for (const control of this.#controls()) control.removeAttribute('aria-disabled');
       for (const select of this.#selects()) delete select.dataset.chosen;
     }
   }

@@ -77,9 +77,9 @@ function cameraRow(name, camera, cluster, mayChange) {
   // Each has its key, so that what is chosen stays so while nodes come and go.
   const choice = (value, words) => el('option', {value, 'data-key': value || 'none'}, words);
   const choices = [
-    el('option', {value: ''}, 'Choose a node'),
-    ...nodes.map((node) => el('option', {value: `=${node}`}, node)),
-    ...(camera.wanted ? [el('option', {value: '*'}, 'any node')] : []),
+    choice('', 'Choose a node'),
+    ...nodes.map((node) => choice(`=${node}`, node)),
+    ...(camera.wanted ? [choice('*', 'any node')] : []),
   ];
   return [
     name,
@@ -139,15 +139,19 @@ export function clusterSection(status, {section, table}) {
   );
 }
 
-async function ask(content, control, call, body) {
-  control.disabled = true;
+const asking = new Set(); // buttons. They are not disabled, which would take their focus
+
+async function ask(content, button, call, body) {
+  asking.add(button);
+  button.setAttribute('aria-disabled', 'true');
   failure = '';
   try {
     await post(`cluster/${call}`, body);
   } catch (error) {
     failure = error.message;
   }
-  control.disabled = false;
+  asking.delete(button);
+  button.removeAttribute('aria-disabled');
   const shown = content.querySelector('.cluster-failure');
   if (!shown) return;
   setText(shown, failure);
@@ -174,6 +178,6 @@ function move(content, button) {
 export function obeyClusterControls(content) {
   content.addEventListener('click', ({target}) => {
     const button = target.closest('[data-drain], [data-moves]');
-    if (button) (button.dataset.moves === undefined ? drain : move)(content, button);
+    if (button && !asking.has(button)) (button.dataset.moves === undefined ? drain : move)(content, button);
   });
 }

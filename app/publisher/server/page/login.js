@@ -45,7 +45,8 @@ export function show(main, url) {
 
   async function submit(event) {
     event.preventDefault();
-    button.disabled = true;
+    if (button.getAttribute('aria-disabled')) return;
+    button.setAttribute('aria-disabled', 'true'); // disabled it would lose the focus
     setText(error, '');
     try {
       await login(user.value, password.value);
@@ -55,7 +56,7 @@ export function show(main, url) {
       setText(error, failure.message);
       password.select();
     } finally {
-      button.disabled = false;
+      button.removeAttribute('aria-disabled');
     }
   }
 
