@@ -91,8 +91,8 @@ class CameraPage {
     this.#tile.element.classList.add('screen');
     this.#tile.seen = this.#tile.active = true;
     this.#sound.follow(this.#tile.player);
-    this.#record.addEventListener('click', () => this.#switchRecording());
-    this.#enable.addEventListener('click', () => this.#switchCamera());
+    this.#onClick(this.#record, () => this.#switchRecording());
+    this.#onClick(this.#enable, () => this.#switchCamera());
     this.#body = el(
       'div',
       {class: 'camera-page'},
@@ -205,7 +205,7 @@ class CameraPage {
       select.dataset.chosen = '';
     });
     const move = el('button', {class: 'button', type: 'button'}, 'Move');
-    move.addEventListener('click', () => {
+    this.#onClick(move, () => {
       const asked = {worker: Number(select.value)};
       this.#do('move', isStaged ? {...asked, from: Number(part)} : asked);
     });
@@ -240,9 +240,14 @@ class CameraPage {
     if (await confirmed(`Switch off ${this.#name}?`, consequence, 'Switch off')) this.#do('disable');
   }
 
-  // One at a time. What is disabled meanwhile would lose the focus.
+  // Nothing is asked for before what was asked last is done. The buttons are not disabled, which would take their focus.
+  #onClick(button, act) {
+    button.addEventListener('click', () => {
+      if (!this.#isAsking) act();
+    });
+  }
+
   async #do(what, body) {
-    if (this.#isAsking) return;
     this.#isAsking = true;
     for (const control of this.#controls()) control.setAttribute('aria-disabled', 'true');
     setText(this.#error, '');

@@ -120,10 +120,9 @@ export class LiveSocket {
     };
     socket.onclose = ({wait, reason}) => {
       if (this.#socket !== socket) return;
-      // A WebSocket has no reason, or the empty one.
       if (isByHttp && !isOpen) this.#fruitless = reason ? 0 : this.#fruitless + 1;
       if (!isByHttp && !isOpen) askWhy(this.#path);
-      this.#lost(wait, isByHttp ? reason : '');
+      this.#lost(wait, reason);
     };
   }
 
