@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <thread>
@@ -239,7 +240,8 @@ TEST(ThreadTimes, FindTheOneThatRuns) {
       std::thread other([&] {
         char one = 1;
         static_cast<void>(::write(ready[1], &one, 1) > 0);
-        for (volatile int i = 0; computes; i = i + 1) continue;
+        std::atomic<int> sum = 0;
+        while (computes) ++sum;
         ::pause();
       });
       other.join();
