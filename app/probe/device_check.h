@@ -30,7 +30,7 @@ using FromDeviceCheck = MessageList<GpuChecked>;
 }  // namespace messages
 
 inline constexpr const char* check_gpu_role = "check-gpu";
-inline constexpr auto longest_check = std::chrono::seconds(3);
+inline constexpr auto longest_check = std::chrono::seconds(3);  // without what it waits for a CPU
 
 // The supervisor's end. Never waits.
 class DeviceCheck {

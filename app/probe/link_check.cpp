@@ -32,7 +32,7 @@ std::optional<messages::LinksFound> LinkCheck::look() {
   read_messages();
   if (found_) return found_;
   if (exit_) return without_ucx(fmt::format("a process that loaded UCX failed ({})", describe(*exit_)));
-  if (Clock::now() < deadline_) return std::nullopt;
+  if (Clock::now() < deadline_ + std::chrono::nanoseconds(process_.look_at_main_thread().waited)) return std::nullopt;
   return without_ucx(fmt::format("a process that loaded UCX was not done within {} s", longest_link_check.count()));
 }
 
