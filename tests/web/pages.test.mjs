@@ -480,6 +480,15 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL('**/login');
   });
 
+  test('a page whose session has ended says so', async () => {
+    await page.goto(`${rig.base}/login?next=/camera/dock`);
+    await logIn('ann', password);
+    await expectMoving(page, 'dock');
+    await page.context().clearCookies();
+    await page.waitForURL('**/login?next=**');
+    await page.waitForSelector('[role=alert]:text-is("Your session has ended. Log in again.")');
+  });
+
   test('who may only look is offered nothing else', async () => {
     await page.goto(`${rig.base}/login?next=/camera/dock`);
     await logIn('bob', password);

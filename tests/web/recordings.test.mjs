@@ -187,6 +187,11 @@ describe('recordings', {timeout: 300000}, () => {
     await page.fill('input[name=from]', shown.replace(/07$/, '08'));
     await page.click('.filters >> text=Show');
     await page.waitForURL((url) => url.searchParams.get('from') === '2026-11-20T11:08:00.000Z');
+    // Nothing can be between them.
+    await page.fill('input[name=to]', '2026-11-20T09:30');
+    await page.click('.filters >> text=Show');
+    assert.equal(await page.$eval('input[name=to]', (input) => input.validationMessage), 'It must be later than From.');
+    assert.ok(page.url().includes('2026-11-21'), page.url());
     // What is no time: the page is there all the same.
     await page.goto(`${rig.base}/recordings?from=yesterday`);
     await page.waitForSelector('tr[data-id]');

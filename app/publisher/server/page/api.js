@@ -147,6 +147,7 @@ function begin() {
     (hadAny) => {
       endStream = null;
       isRefused = !hadAny;
+      if (hadAny) window.dispatchEvent(new Event('statusended'));
       ask(); // which finds out what is wrong
     },
   );

@@ -40,6 +40,7 @@ export function show(main, url) {
   );
   if (url.searchParams.get('token') === 'unknown')
     setText(error, 'The token in the address is not known. Get a new address, or log in.');
+  if (url.searchParams.has('ended')) setText(error, 'Your session has ended. Log in again.');
   main.append(form);
   user.focus();
 

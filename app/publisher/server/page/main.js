@@ -84,7 +84,8 @@ function trouble(of, text) {
 
 function toLogin() {
   if (currentPath() === '/login') return;
-  navigate(`/login?next=${encodeURIComponent(currentPath() + location.search)}`, {replace: true});
+  const ended = hasSession ? '&ended' : '';
+  navigate(`/login?next=${encodeURIComponent(currentPath() + location.search)}${ended}`, {replace: true});
 }
 
 function showUser() {
@@ -173,9 +174,12 @@ window.addEventListener('navigated', showPage);
 window.addEventListener('sessionbegan', sessionBegan);
 window.addEventListener('loginneeded', toLogin);
 window.addEventListener('userchanged', () => location.reload());
-document.addEventListener('visibilitychange', () => {
+// Another tab may have logged out, or in as somebody else.
+function lookAtUser() {
   if (hasSession && !document.hidden && currentPath() !== '/login') loadUser().catch(() => {}); // the status shows why
-});
+}
+document.addEventListener('visibilitychange', lookAtUser);
+window.addEventListener('statusended', lookAtUser);
 byId('theme').addEventListener('click', window.toggleTheme);
 byId('fullscreen').addEventListener('click', toggleFullscreen);
 byId('fullscreen').hidden = !document.fullscreenEnabled;

@@ -44,6 +44,7 @@ class Recordings {
           event.preventDefault();
           this.#filter();
         },
+        onchange: () => this.#checkTimes(),
       },
       el('label', {}, 'Camera', this.#camera),
       el('label', {}, 'From', this.#from),
@@ -98,6 +99,11 @@ class Recordings {
     navigate(`/recordings${query.size ? `?${query}` : ''}`);
   }
 
+  #checkTimes() {
+    const isReversed = this.#from.value && this.#to.value && this.#from.value >= this.#to.value;
+    this.#to.setCustomValidity(isReversed ? 'It must be later than From.' : '');
+  }
+
   // As the address has it where the field still shows that: it shows no seconds, and in autumn an hour comes twice.
   #timeOf({name, value}) {
     const given = this.#url.searchParams.get(name);
@@ -110,6 +116,7 @@ class Recordings {
     this.#camera.value = searchParams.get('camera') ?? '';
     for (const input of [this.#from, this.#to])
       input.value = searchParams.has(input.name) ? localValue(searchParams.get(input.name)) : '';
+    this.#checkTimes();
     this.#load(++this.#visit);
   }
 

@@ -87,7 +87,7 @@ export class Tile {
     const drops = dropsOf(camera) + this.player.dropped;
     setText(this.#drops, drops ? `${count(drops)} dropped` : '');
     this.#drops.title = this.#dropCauses(camera);
-    this.#recording.hidden = !camera.recording_on;
+    this.#recording.hidden = !camera.recording_on || !(running || camera.recording_paused);
     setText(this.#recording, camera.recording_paused ? 'REC paused' : 'REC');
     this.#recording.classList.toggle('paused', Boolean(camera.recording_paused));
     this.#showCondition();
