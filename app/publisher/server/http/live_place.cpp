@@ -7,6 +7,7 @@
 
 #include "app/publisher/server/api/request.h"
 #include "app/publisher/server/http/rules.h"
+#include "core/passwords.h"
 
 namespace campipe {
 namespace {
