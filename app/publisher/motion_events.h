@@ -32,7 +32,7 @@ class MotionEvents {
 
   // `file`: the newest one of the output's recording, which has taken the packet; empty: none.
   void take(const PacketView& packet, const std::string& file);
-  // Ends a motion that goes on, since no packet follows.
+  // Ends an open motion event: no packet follows.
   void finish(const std::string& file);
 
  private:

@@ -135,7 +135,7 @@ void offer_jpeg(LiveStream& stream) {
   stream.offer(packet, jpeg);
 }
 
-// Who had not taken it yet when it paused has to be told once more.
+// A pause drops the unsent messages of a feed; the feed sends them again after the resume.
 TEST_F(HttpLiveTest, TellsOnceMoreWhatAPauseTookBack) {
   offer_jpeg(*stream_);
   HttpViewers viewers;

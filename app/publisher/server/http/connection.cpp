@@ -265,13 +265,13 @@ awaitable<void> HttpConnection::dispatch(Exchange& exchange) {
 awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   const HttpServer::Route& route = *exchange.passed.route;
   const HttpRequest& request = exchange.passed.request;
-  // What strangers may send, and what then takes its time: logins.
+  const bool is_login = route.anyone && request.method != "GET";  // strangers may send it, and its check takes long
   const std::string what = request.method + " " + request.path;
   const auto handle = [&] { return handle_route(what, request.takes_gzip, [&] { return route.handle(request); }); };
   HttpAnswer answer;
-  if (route.anyone && request.method != "GET" && request.body.size() > most_of_a_login) {
+  if (is_login && request.body.size() > most_of_a_login) {
     answer = http_error(413, "this is too much for a login");
-  } else if (route.anyone && request.method != "GET") {
+  } else if (is_login) {
     const HttpDoor::Place place(shared_->door, request.address);
     answer = door_is_full();
     if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly

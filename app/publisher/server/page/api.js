@@ -70,7 +70,7 @@ export async function loadSession() {
   return session;
 }
 
-// Of the same user, by which what was refused may be asked again.
+// Reloads the session. True: the same user has another CSRF token, and the refused request may be sent again.
 async function hasAnotherToken() {
   const {user, csrf} = session;
   await loadSession();

@@ -1,4 +1,4 @@
-// How often a player broke of late. What breaks again and again is not helped by beginning anew.
+// Counts a player's errors of the last minute. A player with too many of them is not restarted.
 const allowed = 5; // within `breaksPeriod`; more: this browser cannot play it now
 export const breaksPeriod = 60000; // ms
 
@@ -9,7 +9,7 @@ export class Breaks {
     return this.#times.length;
   }
 
-  // Whether to begin anew after this one, at `now`.
+  // Records an error at `now` (ms). True: the player may be restarted.
   add(now) {
     this.#times = [...this.#times.filter((at) => at > now - breaksPeriod), now];
     return this.#times.length <= allowed;

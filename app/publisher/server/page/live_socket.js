@@ -76,8 +76,8 @@ export class LiveSocket {
     this.#connect();
   }
 
-  // Of a stream that has gone silent the connection may be dead. One that is being opened takes its time where it is slow.
-  // That of all streams is watched by itself, and would cost the others theirs.
+  // Reconnects a silent stream, whose WebSocket may be dead. Leaves alone a socket that is still connecting, and HTTP:
+  // all streams share that connection, which watches itself; a restart would interrupt the others.
   revive() {
     if (this.#socket?.readyState === WebSocket.OPEN && !(this.#socket instanceof HttpSocket)) this.restart();
   }

@@ -206,7 +206,7 @@ function viewersSection(viewers) {
   );
 }
 
-// What is left of a status while the rig does not answer: what its cameras do is not known.
+// Returns the status with every camera's state `unknown`, since the rig does not answer.
 function withoutStates(status) {
   const cameras = camerasOf(status).map(([name, {order, gpu, worker, frames, reconnects, worker_restarts}]) => [
     name,

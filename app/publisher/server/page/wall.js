@@ -128,7 +128,7 @@ class Wall {
     }
     const before = this.#tiles;
     this.#tiles = new Map(names.map((name) => [name, before.get(name) ?? new Tile(name)]));
-    // An element that is moved loses the focus, and begins to play anew: what stands in its place stays.
+    // Moving an element takes its focus and restarts its video, so a tile already in its place is not moved.
     let place = this.#grid.firstElementChild;
     names.forEach((name, i) => {
       const tile = this.#tiles.get(name);
