@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -339,18 +340,21 @@ TEST(RecordIndex, AgesFollowTheTimeThatHasPassedSinceTheMachineStarted) {
   };
   for (const char* name : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"}) std::ofstream(folder.path() / name) << "12345";
   const std::int64_t minute = 60 * second;
+  // Of this start, which may be a moment ago.
+  const std::int64_t up = now_ns();
+  const std::array<std::int64_t, 2> ended{up / 3, up / 2};
   // Two jumps of 40 days at the start before this one, and two more since.
   std::ofstream(path) << line_of("a.mp4", 160, "before", minute) << line_of("b.mp4", 120, "before", 2 * minute)
-                      << line_of("c.mp4", 80, this_boot(), now_ns() - 2 * minute)
-                      << line_of("d.mp4", 40, this_boot(), now_ns() - minute);
+                      << line_of("c.mp4", 80, this_boot(), ended[0]) << line_of("d.mp4", 40, this_boot(), ended[1]);
   RecordIndex index(path);
   const auto files = index.files();
   ASSERT_EQ(files.size(), 4U);
-  std::vector<std::int64_t> minutes;
-  for (const RecordedFile& file : files) minutes.push_back((utc_now_ns() - file.written) / minute);
-  EXPECT_EQ(minutes[2], 2);
-  EXPECT_EQ(minutes[3], 1);
-  for (const int before : {0, 1}) EXPECT_LT(minutes[static_cast<std::size_t>(before)], 24 * 60) << before;
+  const auto age_of = [&](std::size_t file) { return utc_now_ns() - files[file].written; };
+  for (const std::size_t file : {2U, 3U}) {
+    EXPECT_GT(age_of(file), up - ended[file - 2] - second) << file;
+    EXPECT_LE(age_of(file), now_ns() - ended[file - 2] + second) << file;
+  }
+  for (const std::size_t file : {0U, 1U}) EXPECT_LT(age_of(file), now_ns() + 24 * 60 * minute) << file;
 }
 
 // A box without a battery for its clock begins in 1970, until it has asked the network.
