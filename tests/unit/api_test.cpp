@@ -13,9 +13,9 @@
 
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
-#include "app/publisher/server/session_cookie.h"
 #include "tests/unit/api_schema.h"
 #include "tests/unit/api_test_support.h"
+#include "tests/unit/cookie_line.h"
 #include "tests/unit/http_client.h"
 
 namespace campipe {
@@ -150,7 +150,7 @@ class StrangersTest : public ApiTest {
 
 TEST_F(StrangersTest, AreRefusedAtEveryCall) {
   const auto session = access_.open_session(*access_.identity_of("ann"));
-  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const std::string cookie = test::cookie_line(session.token);
   for (const Call& call : all_calls()) {
     const std::string what = call.method + " " + call.path;
     const bool open = call.operation.contains("security");

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "app/publisher/server/api/settled_status.h"
-#include "app/publisher/server/session_cookie.h"
 #include "tests/unit/api_test_support.h"
+#include "tests/unit/cookie_line.h"
 #include "tests/unit/http_client.h"
 
 namespace campipe {
@@ -224,7 +224,7 @@ TEST_F(StatusStreamTest, HasWhatItsUserMaySeeNow) {
 
 TEST_F(StatusStreamTest, EndsWithTheSession) {
   const auto session = access_.open_session(*access_.identity_of("ann"));
-  StatusStream stream(server_.port(), "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n");
+  StatusStream stream(server_.port(), test::cookie_line(session.token));
   ASSERT_TRUE(stream.next());
   access_.close_session(session.token);
   EXPECT_FALSE(stream.next());
@@ -232,7 +232,7 @@ TEST_F(StatusStreamTest, EndsWithTheSession) {
 
 TEST_F(StatusStreamTest, ABrowserGetsNoFourthOne) {
   const auto session = access_.open_session(*access_.identity_of("ann"));
-  const std::string browser = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const std::string browser = test::cookie_line(session.token);
   const StatusStream one(server_.port(), browser);
   const StatusStream two(server_.port(), browser);
   {
