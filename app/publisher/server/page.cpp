@@ -12,7 +12,6 @@ namespace campipe {
 namespace {
 
 constexpr std::string_view folder = "/static/";
-constexpr int smallest = 9;  // of zlib's levels
 
 bool is_page(std::string_view path) {
   return path == "/" || path == "/login" || path == "/recordings" || path == "/system" || path.starts_with("/camera/");
@@ -39,7 +38,7 @@ HttpAnswer index_page(std::string_view path) {
 const std::string& compressed(const PageFile& file) {
   static const std::map<std::string_view, std::string> all = [] {
     std::map<std::string_view, std::string> made;
-    for (const PageFile& each : page_files()) made[each.name] = gzip(each.bytes, smallest);
+    for (const PageFile& each : page_files()) made[each.name] = gzip(each.bytes, GzipLevel::small);
     return made;
   }();
   return all.at(file.name);
@@ -52,8 +51,8 @@ HttpAnswer static_file(std::string_view rest, bool takes_gzip) {
   if (file == nullptr) return http_error(404, "there is no such file in this version of the page; reload it");
   HttpAnswer answer;
   answer.type = file->type;
-  answer.headers = {{"Cache-Control", "public, max-age=31536000, immutable"}, {"Vary", "Accept-Encoding"}};
-  if (takes_gzip) answer.headers.emplace_back("Content-Encoding", "gzip");
+  answer.headers = {{"Cache-Control", "public, max-age=31536000, immutable"}};
+  name_encoding(answer, takes_gzip);
   answer.body = takes_gzip ? std::string_view(compressed(*file)) : file->bytes;
   return answer;
 }

@@ -285,11 +285,9 @@ HttpAnswer get_viewers(const ApiCall& call) {
 
 // Strangers may ask for it: it is compressed once.
 HttpAnswer get_description(const ApiCall& call) {
-  constexpr int smallest = 9;
-  static const std::string small = gzip(api_description(), smallest);
+  static const std::string small = gzip(api_description(), GzipLevel::small);
   HttpAnswer answer;
-  answer.headers = {{"Vary", "Accept-Encoding"}};
-  if (call.request.takes_gzip) answer.headers.emplace_back("Content-Encoding", "gzip");
+  name_encoding(answer, call.request.takes_gzip);
   answer.body = call.request.takes_gzip ? small : api_description();
   return answer;
 }

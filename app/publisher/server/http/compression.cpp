@@ -13,7 +13,6 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t worth_it = 1024;  // less fits one packet anyway
-constexpr int quick = 1;
 constexpr int window_bits = 15;
 constexpr int with_gzip_header = 16;  // zlib.h: is added to the window's bits
 constexpr int memory_level = 8;
@@ -51,9 +50,9 @@ bool takes_gzip(std::string_view accept_encoding) {
   return takes;
 }
 
-std::string gzip(std::string_view text, int level) {
+std::string gzip(std::string_view text, GzipLevel level) {
   z_stream stream{};
-  begin_gzip(stream, level);
+  begin_gzip(stream, static_cast<int>(level));
   std::string out(::deflateBound(&stream, text.size()), '\0');
   give(stream, text);
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -86,13 +85,15 @@ std::string GzipStream::add(std::string_view text) {
 void compress(HttpAnswer& answer, bool takes_gzip) {
   if (answer.body.size() < worth_it || !answer.file.name.empty()) return;
   const bool is_text = answer.type.starts_with("application/json") || answer.type.starts_with("text/");
-  const bool is_done =
-      std::ranges::any_of(answer.headers, [](const auto& header) { return header.first == "Content-Encoding"; });
-  if (!is_text || is_done) return;
+  const bool is_named = std::ranges::any_of(answer.headers, [](const auto& header) { return header.first == "Vary"; });
+  if (!is_text || is_named) return;
+  name_encoding(answer, takes_gzip);
+  if (takes_gzip) answer.body = gzip(answer.body, GzipLevel::quick);
+}
+
+void name_encoding(HttpAnswer& answer, bool is_gzip) {
   answer.headers.emplace_back("Vary", "Accept-Encoding");
-  if (!takes_gzip) return;
-  answer.body = gzip(answer.body, quick);
-  answer.headers.emplace_back("Content-Encoding", "gzip");
+  if (is_gzip) answer.headers.emplace_back("Content-Encoding", "gzip");
 }
 
 }  // namespace campipe

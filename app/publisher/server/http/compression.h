@@ -1,6 +1,7 @@
 // Answers as gzip, for those who take it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@ namespace campipe {
 
 // Whether a header Accept-Encoding (RFC 9110) allows gzip.
 bool takes_gzip(std::string_view accept_encoding);
-// `level`: zlib's, 1 (quick) to 9 (small).
-std::string gzip(std::string_view text, int level);
+enum class GzipLevel : std::uint8_t { quick = 1, small = 9 };  // zlib's
+std::string gzip(std::string_view text, GzipLevel level);
+// Adds the headers of an answer that is gzip for those who take it; caches keep both forms apart.
+void name_encoding(HttpAnswer& answer, bool is_gzip);
 // Compresses a text in parts; a client can read each part as soon as it comes. An object takes 256 KiB of memory.
 class GzipStream {
  public:
@@ -29,7 +32,7 @@ class GzipStream {
  private:
   const std::unique_ptr<z_stream_s> stream_;
 };
-// Compresses a body of text, quickly, where `takes_gzip`, it saves something, and nobody has done it.
+// Compresses a body of text, quickly, where `takes_gzip`, it saves something, and its encoding is not named yet.
 void compress(HttpAnswer& answer, bool takes_gzip);
 
 }  // namespace campipe

@@ -20,8 +20,7 @@ awaitable<void> serve_events(std::shared_ptr<HttpConnection> connection, HttpCon
   const HttpRequest& request = exchange.passed.request;
   HttpAnswer head;
   head.type = "text/event-stream";
-  head.headers = {{"Vary", "Accept-Encoding"}};
-  if (request.takes_gzip) head.headers.emplace_back("Content-Encoding", "gzip");
+  name_encoding(head, request.takes_gzip);
   if (co_await send_head_alone(*connection, exchange, head)) co_return;
   std::optional<GzipStream> gzip;
   if (request.takes_gzip) gzip.emplace();
