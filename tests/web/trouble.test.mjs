@@ -22,10 +22,10 @@ ${spares}  slow: {source: "${big}", drop_policy: drop, filters: [denoise: {windo
 }
 
 const wrong = {
-  slow: /Overloaded: worker 0: \d+ of \d+ frames were dropped; \S/,
+  slow: /Overloaded since [^:]*:\d\d:\d\d: worker 0: \d+ of \d+ frames were dropped; \S/,
   pushed: /Push failed: .*it is tried again/,
-  paused: /Recording paused: .*goes on by itself/,
-  second: /Recording paused \(output small\): .*goes on by itself/,
+  paused: /Recording paused since .*: .*goes on by itself/,
+  second: /Recording paused \(output small\) since .*: .*goes on by itself/,
 };
 const phone = {width: 390, height: 844};
 

@@ -19,19 +19,24 @@ const age = (ms) => (ms < 120000 ? `${Math.round(ms / 1000)} s` : duration(ms / 
 
 // The rig says how far it is behind with the newest frame, also while none comes out. The latency has the way to the rig,
 // too.
-function lateness({latency_ms: latency, stages_ms: stages, source_health: health, behind_s: behind}, heldMs) {
+function lateness(camera, heldMs) {
+  const {latency_ms: latency, stages_ms: stages, source_health: health, behind_s: behind} = camera;
   const lag = health?.lag_ms ?? 0;
   const rigMs = Math.max(measured(latency?.p50) ?? 0, (behind ?? 0) * 1000 - lag);
   const ms = rigMs + heldMs;
   if (ms > oldAfter) {
+    const title = `${age(ms)} behind`;
     const transit = stages?.transit?.p50 ?? 0;
-    const where =
-      transit > ms / 2
-        ? `${milliseconds(transit)} of it before the rig: check the network, and the camera's clock`
-        : heldMs > ms / 2
-          ? `${milliseconds(heldMs)} of it in this browser: its network or machine is too slow`
-          : 'the rig is too slow for it: reduce its load';
-    return [{title: `${age(ms)} behind`, text: where}];
+    if (transit > ms / 2) {
+      const text = `${milliseconds(transit)} of it before the rig: check the network, and the camera's clock`;
+      return [{title, text}];
+    }
+    if (heldMs > ms / 2) {
+      const text = `${milliseconds(heldMs)} of it in this browser: its network or machine is too slow`;
+      return [{title, text}];
+    }
+    const isSaid = / \d+ s behind/.test(camera.overloaded ?? '');
+    return isSaid ? [] : [{title, text: 'the rig is too slow for it: reduce its load'}];
   }
   if (!(lag > oldAfter)) return [];
   const text = 'the network stalls, or this machine is too slow; try rtsp_transport: tcp, or a smaller frame size';
@@ -43,7 +48,7 @@ function damage(rate) {
   return [{title: 'Damaged video', text: 'packets of the camera are damaged or lost; try rtsp_transport: tcp'}];
 }
 
-const withTime = (text, utc) => [text, utc && sinceTime(utc, rigNow())].filter(Boolean).join('; ');
+const withTime = (title, utc) => [title, utc && sinceTime(utc, rigNow())].filter(Boolean).join(' ');
 
 // Looks at a camera's own stream, where `output` is empty, or at an additional one.
 function outputTroubles(output, {state, reason, recording_paused: paused, recording_paused_since_utc: since, push}) {
@@ -52,8 +57,8 @@ function outputTroubles(output, {state, reason, recording_paused: paused, record
   if (output && state === 'failed') found.push({title: `Output ${output} failed`, text: reason || 'see the log'});
   else if (state === 'running' && reason) found.push({title: `Recording failed${of}`, text: reason});
   if (paused) {
-    const text = withTime(`${paused}; it goes on by itself once that is mended`, since);
-    found.push({title: `Recording paused${of}`, text});
+    const title = withTime(`Recording paused${of}`, since);
+    found.push({title, text: `${paused}; it goes on by itself once that is mended`});
   }
   for (const [target, {state: pushed, reason: why}] of Object.entries(push ?? {})) {
     if (pushed !== 'failed') continue;
@@ -68,11 +73,11 @@ export function troublesOf(camera, rate, heldMs = 0) {
   const found = [];
   if (camera.overloaded) {
     const text = camera.overloaded.replace(/^(worker \d+) is overloaded: /, '$1: ');
-    found.push({title: 'Overloaded', text: withTime(text, camera.overloaded_since_utc)});
+    found.push({title: withTime('Overloaded', camera.overloaded_since_utc), text});
   }
   if (camera.shed) {
     const text = `${camera.shed}, for cameras of a higher priority: reduce the load, or raise its priority`;
-    found.push({title: 'Gives way', text: withTime(text, camera.shed_since_utc)});
+    found.push({title: withTime('Gives way', camera.shed_since_utc), text});
   }
   found.push(...lateness(camera, heldMs), ...damage(rate));
   for (const [output, of] of [['', camera], ...Object.entries(camera.outputs ?? {})])
