@@ -139,18 +139,14 @@ export function clusterSection(status, {section, table}) {
   );
 }
 
-const asking = new Set(); // buttons. They are not disabled, which would take their focus
-
 async function ask(content, button, call, body) {
-  asking.add(button);
-  button.setAttribute('aria-disabled', 'true');
+  button.setAttribute('aria-disabled', 'true'); // disabled it would lose the focus
   failure = '';
   try {
     await post(`cluster/${call}`, body);
   } catch (error) {
     failure = error.message;
   }
-  asking.delete(button);
   button.removeAttribute('aria-disabled');
   const shown = content.querySelector('.cluster-failure');
   if (!shown) return;
@@ -178,6 +174,6 @@ function move(content, button) {
 export function obeyClusterControls(content) {
   content.addEventListener('click', ({target}) => {
     const button = target.closest('[data-drain], [data-moves]');
-    if (button && !asking.has(button)) (button.dataset.moves === undefined ? drain : move)(content, button);
+    if (button && !button.getAttribute('aria-disabled')) (button.dataset.moves === undefined ? drain : move)(content, button);
   });
 }
