@@ -1,9 +1,13 @@
 // How long Chromium takes to show a moment of a recording, from opening it, and how many requests that takes:
-//   CAMPIPE_TEST_MODULES=build/release/tests/web/… node tests/bench/open_recording.mjs URL SECONDS [TIMES]
+//   node tests/bench/open_recording.mjs URL SECONDS [TIMES]
 // URL: of the file, at a server that needs no login, such as http://127.0.0.1:8080/recordings/files/dock/main/hour.mp4
+// Needs what the browser tests fetched into build/release/tests/web.
 import {createRequire} from 'node:module';
+import path from 'node:path';
+import {modulesFolder} from '../web/modules_folder.mjs';
 
-const {chromium} = createRequire(`${process.env.CAMPIPE_TEST_MODULES}/`)('playwright-core');
+const modules = modulesFolder(path.join(import.meta.dirname, '../../build/release/tests/web'));
+const {chromium} = createRequire(`${modules}/`)('playwright-core');
 const [url, seconds, times = 5] = process.argv.slice(2);
 
 function shown({file, at}) {

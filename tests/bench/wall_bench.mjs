@@ -13,6 +13,7 @@ import os from 'node:os';
 import path from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
+import {modulesFolder} from '../web/modules_folder.mjs';
 
 const root = path.join(import.meta.dirname, '../..');
 const text = (value) => ({type: 'string', default: value});
@@ -30,7 +31,7 @@ const {values: options} = parseArgs({
 });
 process.env.CAMPIPE_PROGRAM = path.resolve(options.program);
 process.env.CAMPIPE_TEST_CHROMIUM = options.browser;
-process.env.CAMPIPE_TEST_MODULES = path.resolve(options.modules);
+process.env.CAMPIPE_TEST_MODULES = modulesFolder(options.modules);
 const {Rig, eventually} = await import('../web/rig.mjs');
 const {openBrowser, openPage} = await import('../web/browser.mjs');
 

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "app/config/password_hash.h"
-#include "app/publisher/server/session_cookie.h"
 #include "tests/unit/command_output.h"
+#include "tests/unit/cookie_line.h"
 #include "tests/unit/http_live_test_support.h"
 #include "tests/unit/live_client.h"
 #include "tests/unit/temporary_folder.h"
@@ -81,6 +81,22 @@ TEST_F(HttpLiveManyTest, HasTheMessagesOfEachStream) {
   EXPECT_EQ(viewers[1]["camera"], "gate");
   EXPECT_EQ(viewers[1]["form"], "fmp4");
   EXPECT_EQ(viewers[1]["sent"], 3);
+}
+
+TEST_F(HttpLiveManyTest, HasSoundBesideFrames) {
+  const test::Sent sent = test::spoken_clip();
+  send_gate(1);
+  LiveClient page(port(), "gate,gate?sound=1,dock?sound=1");
+  EXPECT_EQ(page.next_text(1, "unplayable")["reason"], "this camera sends no sound");
+  gate_->set_audio(sent.audio_parameters);
+  test::offer(*gate_, sent);
+  EXPECT_EQ(page.next_text(1, "init")["mime"], "audio/mp4; codecs=\"mp4a.40.2\"");
+  EXPECT_EQ(page.next_of(1, LiveClient::video).substr(4, 4), "ftyp");
+  EXPECT_EQ(page.next_of(1, LiveClient::video).substr(4, 4), "moof");
+  std::vector<std::string> watched;
+  for (const json& viewer : server_.viewers())
+    watched.push_back(viewer["camera"].get<std::string>() + " " + viewer["form"].get<std::string>());
+  EXPECT_THAT(watched, testing::UnorderedElementsAre("gate fmp4", "gate sound", "dock sound"));
 }
 
 TEST_F(HttpLiveManyTest, SaysThatItLivesWhenNothingElseIsToBeSaid) {
@@ -166,7 +182,7 @@ TEST_F(HttpLiveManyUsersTest, EachSeesItsCamerasOnly) {
 // More would leave a browser no connection for anything else.
 TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const std::string cookie = test::cookie_line(session.token);
   std::deque<LiveClient> pages;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(pages.emplace_back(port(), "dock", cookie).head().status, 200);
   const Reply refused = ask(port(), "GET /live?streams=dock", cookie);
@@ -174,8 +190,7 @@ TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
   EXPECT_THAT(refused.body, HasSubstr("this browser has four pages that watch over HTTP"));
   EXPECT_EQ(refused.headers.at("retry-after"), "10");
   const Access::Session other = access_.open_session(*access_.identity_of("anna"));
-  EXPECT_EQ(LiveClient(port(), "dock", "Cookie: " + session_cookie_name(0) + "=" + other.token + "\r\n").head().status,
-            200);
+  EXPECT_EQ(LiveClient(port(), "dock", test::cookie_line(other.token)).head().status, 200);
   pages.pop_back();
   wait_for_viewers(3);
   EXPECT_EQ(LiveClient(port(), "dock", cookie).head().status, 200);
@@ -183,7 +198,7 @@ TEST_F(HttpLiveManyUsersTest, ABrowserHasFour) {
 
 TEST_F(HttpLiveManyUsersTest, EndsWithTheLogoutAlsoForOneWhoReadsNothing) {
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const std::string cookie = test::cookie_line(session.token);
   LiveClient page(port(), "dock,gate", cookie);
   LiveClient slow(port(), "dock,gate", cookie, 4096);
   LiveClient bens(port(), "dock", ben_);

@@ -8,11 +8,10 @@
 
 #include "app/config/password_hash.h"
 #include "app/publisher/server/live/feed.h"
-#include "app/publisher/server/session_cookie.h"
 #include "core/log.h"
 #include "core/utc_text.h"
-#include "tests/unit/audio_clip.h"
 #include "tests/unit/command_output.h"
+#include "tests/unit/cookie_line.h"
 #include "tests/unit/http_live_test_support.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -63,23 +62,14 @@ TEST_F(HttpLiveTest, IsSentOverWebSocketAsThePageWantsIt) {
 
 // Apart from the frames, and only for who asks for it.
 TEST_F(HttpLiveTest, SendsSoundToWhoListens) {
-  const test::TemporaryFolder folder;
-  const test::Sent sent = test::make(folder.path() / "a.mkv",
-                                     "-f lavfi -i testsrc2=size=160x128:rate=25:duration=2 -f "
-                                     "lavfi -i sine=sample_rate=8000:duration=2 "
-                                     "-c:v libx264 -g 25 -bf 0 -c:a pcm_alaw");
+  const test::Sent sent = test::spoken_clip();
   send(1);
   WebSocketClient page(port(), "/cameras/dock/live");
   WebSocketClient listener(port(), "/cameras/dock/live?sound=1");
   EXPECT_EQ(next_of(listener, "unplayable")["reason"], "this camera sends no sound");
   stream_->set_audio(sent.audio_parameters);
   EXPECT_FALSE(next_of(page, "sound").is_null());
-  std::size_t next = 0;
-  for (const test::Packet& video : sent.video.packets) {
-    stream_->offer(video.view(), sent.video.parameters);
-    for (; next < sent.audio.size() && sent.audio[next].times.pts < video.dts; ++next)
-      stream_->offer_audio(sent.audio[next].view());
-  }
+  test::offer(*stream_, sent);
   const auto init = next_of(listener, "init");
   EXPECT_EQ(init["mime"], "audio/mp4; codecs=\"mp4a.40.2\"");
   EXPECT_FALSE(init.contains("width"));
@@ -284,7 +274,7 @@ class HttpTakenBackTest : public HttpLiveTest {
 TEST_F(HttpTakenBackTest, WhatIsWatchedEndsWithTheLogout) {
   send(25);
   const Access::Session session = access_.open_session(*access_.identity_of("anna"));
-  const std::string cookie = "Cookie: " + session_cookie_name(0) + "=" + session.token + "\r\n";
+  const std::string cookie = test::cookie_line(session.token);
   const std::string ben = "Authorization: Basic YmVuOmI=\r\n";
   WebSocketClient page(port(), "/cameras/dock/live", cookie);
   WebSocketClient bens(port(), "/cameras/dock/live", ben);

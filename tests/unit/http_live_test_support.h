@@ -9,14 +9,32 @@
 
 #include "app/publisher/server/http/server.h"
 #include "core/clock.h"
+#include "tests/unit/audio_clip.h"
 #include "tests/unit/encoded_clip.h"
 #include "tests/unit/http_client.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace campipe::test {
 
 inline const Clip& clip() {
   static const Clip all = encode(Latency::low, steady(40));  // key frames 0, 10, 20, 30
   return all;
+}
+
+// Two seconds of video, and of sound that browsers do not play.
+inline Sent spoken_clip() {
+  const TemporaryFolder folder;
+  return make(folder.path() / "a.mkv",
+              "-f lavfi -i testsrc2=size=160x128:rate=25:duration=2 -f lavfi -i sine=sample_rate=8000:duration=2 "
+              "-c:v libx264 -g 25 -bf 0 -c:a pcm_alaw");
+}
+inline void offer(LiveStream& stream, const Sent& sent) {
+  std::size_t next = 0;
+  for (const Packet& video : sent.video.packets) {
+    stream.offer(video.view(), sent.video.parameters);
+    for (; next < sent.audio.size() && sent.audio[next].times.pts < video.dts; ++next)
+      stream.offer_audio(sent.audio[next].view());
+  }
 }
 
 class HttpLiveTest : public testing::Test {

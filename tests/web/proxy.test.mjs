@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import {after, before, describe, test} from 'node:test';
 import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
+import {SoundClips, heardBytes, watchAudio} from './heard.mjs';
 import {Rig, eventually, freePort} from './rig.mjs';
 
 const operations = fs.readFileSync(path.join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
@@ -50,6 +51,7 @@ const proxies = {
 };
 
 describe('proxy', {timeout: 280000}, () => {
+  const clips = new SoundClips();
   let rig;
   let browser;
 
@@ -58,13 +60,15 @@ describe('proxy', {timeout: 280000}, () => {
       more: 'trusted_proxies: [127.0.0.1]\nworkers: {count: 1}',
       cameras:
         '  dock: {source: "test://pattern?width=160&height=120&rate=5", record: {path: "dock.mp4"}}\n' +
-        cameras.slice(1).map((name) => `  ${name}: {source: "test://pattern?width=160&height=120&rate=5"}\n`).join(''),
+        cameras.slice(1, -1).map((name) => `  ${name}: {source: "test://pattern?width=160&height=120&rate=5"}\n`).join('') +
+        `  ${cameras.at(-1)}: {source: "${clips.make('aac.mp4', 4, 4)}", loop: true, encode: {codec: copy}}\n`,
     });
     browser = await openBrowser();
   });
   after(async () => {
     await browser?.close();
     await rig?.stop();
+    clips.remove();
   });
 
   // `use` gets a page of its own, and the proxy's address.
@@ -155,6 +159,16 @@ describe('proxy', {timeout: 280000}, () => {
       await page.reload();
       for (const name of ['dock', cameras.at(-1)]) await expectMoving(page, name);
       assert.ok(tries() > triesBefore, 'a page that is loaded again tries WebSocket again');
+
+      await watchAudio(page);
+      await page.goto(`${base}/camera/${cameras.at(-1)}`);
+      await page.getByRole('button', {name: 'Unmute'}).click();
+      await eventually('its sound is asked for, too', () => watched().join() === `${cameras.at(-1)},${cameras.at(-1)}?sound=1`);
+      const bytesBefore = await heardBytes(page);
+      await eventually('and decoded', async () => (await heardBytes(page)) > bytesBefore + 100);
+      await expectMoving(page, cameras.at(-1));
+      await page.getByRole('button', {name: 'Mute', exact: true}).click();
+      await eventually('and no more', () => watched().join() === cameras.at(-1));
       await page.click('nav >> text=System');
       await page.waitForSelector('text=Processes');
       await eventually('nothing is watched any more', async () => (await rig.status()).cameras.dock.viewers === 0);

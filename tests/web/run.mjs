@@ -3,6 +3,7 @@
 import {spawnSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import {modulesFolder, names} from './modules_folder.mjs';
 
 const here = import.meta.dirname;
 const [program, folder, ...tests] = process.argv.slice(2);
@@ -17,9 +18,7 @@ const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-
 const browser = browsers.find((file) => file && fs.existsSync(file));
 if (!browser) skip('there is no Chromium; CHROMIUM names one');
 
-const {dependencies} = JSON.parse(fs.readFileSync(path.join(here, 'package.json')));
-const wanted = Object.entries(dependencies).map(([name, version]) => `${name}-${version}`);
-const modules = path.join(folder, wanted.join('_'));
+const modules = modulesFolder(folder);
 if (!fs.existsSync(modules)) {
   // Tests that begin together each fetch it; the first to be done puts it there.
   fs.mkdirSync(folder, {recursive: true});
@@ -38,7 +37,7 @@ if (!fs.existsSync(modules)) {
     }
   }
   fs.rmSync(own, {recursive: true, force: true});
-  if (!fs.existsSync(modules)) skip(`npm cannot fetch ${wanted.join(' and ')}`);
+  if (!fs.existsSync(modules)) skip(`npm cannot fetch ${names.join(' and ')}`);
 }
 
 const options = ['--test', '--test-concurrency=1', '--test-reporter=spec'];
@@ -49,7 +48,7 @@ const run = spawnSync(process.execPath, [...options, ...only, ...tests], {
     ...process.env,
     CAMPIPE_PROGRAM: path.resolve(program),
     CAMPIPE_TEST_CHROMIUM: browser,
-    CAMPIPE_TEST_MODULES: path.resolve(modules),
+    CAMPIPE_TEST_MODULES: modules,
   },
 });
 process.exit(run.status ?? 1);

@@ -1,24 +1,13 @@
 // The sound of cameras: silent until asked for, then heard beside the video, which does not depend on it.
 import assert from 'node:assert/strict';
-import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import {after, describe, test} from 'node:test';
 import {browseRig, expectMoving, tile} from './browser.mjs';
+import {SoundClips, heardBytes, watchAudio} from './heard.mjs';
 import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
 
-const clips = fs.mkdtempSync(path.join(os.tmpdir(), 'campipe-clips-'));
-
-// Its sound may end before its frames do.
-function clip(name, seconds, heard) {
-  const file = path.join(clips, name);
-  const video = ['-f', 'lavfi', '-i', `testsrc2=size=320x240:rate=15:duration=${seconds}`];
-  const sound = ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${heard}`];
-  const encode = ['-c:v', 'libx264', '-g', '15', '-bf', '0', '-c:a', 'aac'];
-  execFileSync('ffmpeg', ['-v', 'error', ...video, ...sound, ...encode, file]);
-  return file;
-}
+const clips = new SoundClips();
 
 describe('sound', {timeout: 300000}, () => {
   let camera;
@@ -31,8 +20,8 @@ describe('sound', {timeout: 300000}, () => {
       return Rig.start({
         more: 'workers: {count: 1}',
         cameras:
-          `  aac: {source: "${clip('aac.mp4', 4, 4)}", loop: true, encode: {codec: copy}}\n` +
-          `  stops: {source: "${clip('stops.mp4', 16, 8)}", loop: true, encode: {codec: copy}}\n` +
+          `  aac: {source: "${clips.make('aac.mp4', 4, 4)}", loop: true, encode: {codec: copy}}\n` +
+          `  stops: {source: "${clips.make('stops.mp4', 16, 8)}", loop: true, encode: {codec: copy}}\n` +
           `  g711: {source: "${camera.url}", rtsp_transport: tcp}\n` +
           '  silent: {source: "test://pattern?width=320&height=240&rate=15"}\n',
       });
@@ -43,21 +32,9 @@ describe('sound', {timeout: 300000}, () => {
   );
   after(async () => {
     await camera.stop();
-    fs.rmSync(clips, {recursive: true});
+    clips.remove();
   });
 
-  // The page's elements that make sound are in no document.
-  const watchAudio = () =>
-    page.addInitScript(() => {
-      window.sounds = [];
-      const {Audio} = window;
-      window.Audio = function () {
-        const audio = new Audio();
-        window.sounds.push(audio);
-        return audio;
-      };
-    });
-  const heardBytes = () => page.evaluate(() => window.sounds.at(-1)?.webkitAudioDecodedByteCount ?? 0);
   const listeners = async () => {
     const token = fs.readFileSync(path.join(rig.folder, 'state', `token-${new URL(rig.base).port}`), 'utf8');
     const answer = await fetch(`${rig.base}/api/v1/viewers`, {headers: {Authorization: `Bearer ${token}`}});
@@ -70,7 +47,7 @@ describe('sound', {timeout: 300000}, () => {
 
   for (const name of ['aac', 'g711'])
     test(`of ${name} is heard once it is asked for, and no longer than that`, async () => {
-      await watchAudio();
+      await watchAudio(page);
       await page.goto(`${rig.base}/camera/${name}`);
       await expectMoving(page, name);
       const unmute = page.getByRole('button', {name: 'Unmute'});
@@ -79,7 +56,7 @@ describe('sound', {timeout: 300000}, () => {
       assert.deepEqual(await listeners(), [], 'what nobody listens to is not encoded');
       await unmute.click();
       await eventually('the rig sends it', async () => (await listeners()).join() === name);
-      await grows('it is decoded', heardBytes);
+      await grows('it is decoded', () => heardBytes(page));
       const follows = () =>
         page.evaluate(() => {
           const audio = window.sounds.at(-1);
@@ -95,16 +72,16 @@ describe('sound', {timeout: 300000}, () => {
 
   // For eight seconds of each sixteen.
   test('that stops leaves the video as it is', async () => {
-    await watchAudio();
+    await watchAudio(page);
     await page.goto(`${rig.base}/camera/stops`);
     await page.getByRole('button', {name: 'Unmute'}).click();
-    await grows('it is decoded', heardBytes);
+    await grows('it is decoded', () => heardBytes(page));
     await eventually('it has stopped, and the video goes on', async () => {
-      const before = await heardBytes();
+      const before = await heardBytes(page);
       for (let i = 0; i < 5; ++i) await expectMoving(page, 'stops');
-      return (await heardBytes()) === before;
+      return (await heardBytes(page)) === before;
     });
-    await grows('it comes again', heardBytes);
+    await grows('it comes again', () => heardBytes(page));
   });
 
   test('that this browser does not play says so', async () => {

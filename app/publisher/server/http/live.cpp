@@ -35,8 +35,8 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
         event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         feed_(connection_->shared().rig, place.camera, place.stream,
               connection_->shared().viewers.add(place.stream, exchange.facts.address, passed_.request.identity.user,
-                                                place.sound ? "sound" : "fmp4"),
-              event_->waker(), place.sound ? LiveForm::sound : LiveForm::fmp4) {}
+                                                place.form_name()),
+              event_->waker(), place.form()) {}
 
   awaitable<void> run(const HttpMessage& request) {
     connection_->stream().tcp().expires_never();

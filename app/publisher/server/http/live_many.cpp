@@ -28,11 +28,12 @@ constexpr const char* form = "application/octet-stream";
 // may be given it.
 class Watched {
  public:
-  Watched(std::shared_ptr<HttpConnection> connection, std::shared_ptr<const Exchange> exchange,
-          const std::string& stream, std::function<void()> ready)
+  Watched(std::shared_ptr<HttpConnection> connection, std::shared_ptr<const Exchange> exchange, const std::string& name,
+          std::function<void()> ready)
       : connection_(std::move(connection)),
         exchange_(std::move(exchange)),
-        place_(live_place(stream)),
+        name_(name),
+        place_(live_place(name)),
         ready_(std::move(ready)) {}
   ~Watched() { drop_node(); }
   Watched(const Watched&) = delete;
@@ -69,8 +70,8 @@ class Watched {
     refused_.clear();
     if (!feed_) {
       const HttpRequest& request = exchange_->passed.request;
-      auto counters = all.viewers.add(place_.stream, request.address, request.identity.user, "fmp4");
-      feed_.emplace(all.rig, place_.camera, place_.stream, std::move(counters), ready_);
+      auto counters = all.viewers.add(place_.stream, request.address, request.identity.user, place_.form_name());
+      feed_.emplace(all.rig, place_.camera, place_.stream, std::move(counters), ready_, place_.form());
     }
     feed_->look();
   }
@@ -83,7 +84,7 @@ class Watched {
     if (Clock::now() < next_try_) return;
     next_try_ = Clock::now() + try_node_again;
     drop_node();
-    node_ = std::make_shared<NodeStream>(connection_, exchange_, node, place_.stream, ready_);
+    node_ = std::make_shared<NodeStream>(connection_, exchange_, node, name_, ready_);
     node_->start();
   }
 
@@ -105,6 +106,7 @@ class Watched {
 
   const std::shared_ptr<HttpConnection> connection_;
   const std::shared_ptr<const Exchange> exchange_;
+  const std::string name_;  // as in the request
   const LivePlace place_;
   const std::function<void()> ready_;
   // Both empty: it is refused.

@@ -13,6 +13,7 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t most_streams = 256;
+constexpr std::string_view sound_mark = "?sound=1";
 
 bool is_known(const nlohmann::json& status, const LivePlace& place) {
   if (!status.contains("cameras") || !status["cameras"].contains(place.camera)) return false;
@@ -30,7 +31,11 @@ bool is_awaited(const Nodes* nodes, const std::string& camera) {
 
 }  // namespace
 
-LivePlace live_place(const std::string& stream) { return {stream.substr(0, stream.find('/')), stream}; }
+LivePlace live_place(const std::string& name) {
+  const bool sound = name.ends_with(sound_mark);
+  const std::string stream = name.substr(0, name.size() - (sound ? sound_mark.size() : 0));
+  return {stream.substr(0, stream.find('/')), stream, sound};
+}
 
 std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, const LivePlace& place) {
   if (rig.stream(place.stream) || is_known(*rig.status(), place)) return std::nullopt;

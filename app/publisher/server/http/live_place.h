@@ -6,6 +6,7 @@
 
 #include "app/publisher/server/api/rig_view.h"
 #include "app/publisher/server/http/server.h"
+#include "app/publisher/server/live/piece.h"
 #include "app/publisher/server/nodes/nodes.h"
 #include "app/publisher/server/stream_places.h"
 
@@ -15,10 +16,14 @@ namespace campipe {
 struct LivePlace {
   std::string camera;
   std::string stream;  // "dock" or "dock/small"
-  bool sound = false;  // its sound is wanted, and not its frames; of the WebSocket
+  bool sound = false;  // its sound is wanted, and not its frames
+
+  // As a page gets it.
+  [[nodiscard]] LiveForm form() const { return sound ? LiveForm::sound : LiveForm::fmp4; }
+  [[nodiscard]] const char* form_name() const { return sound ? "sound" : "fmp4"; }
 };
-// `stream`: as the rig's names of streams are.
-LivePlace live_place(const std::string& stream);
+// `name`: as in `streams` of /live: "dock", "dock/small", or "dock?sound=1".
+LivePlace live_place(const std::string& name);
 
 struct LiveRefusal {
   int status = 404;  // 503: it may come within seconds

@@ -14,6 +14,7 @@ export class LiveEdge {
   #jumped = -Infinity;
   #step = 0; // s between frames, smoothed
   goal = shortest;
+  least = 0; // s: what else needs it so, such as the sound, which comes later
   newest = 0; // where the newest frame begins
   jumps = 0;
   held = 0; // s that frames are held back, smoothed
@@ -41,7 +42,7 @@ export class LiveEdge {
     const video = this.#video;
     if (!end || video.seeking) return;
     const now = performance.now();
-    this.goal = this.#unevenness();
+    this.goal = Math.max(this.#unevenness(), this.least);
     const {behind} = this;
     this.held += (Math.max(0, behind) - this.held) / 16;
     const late = behind - this.goal;
@@ -51,7 +52,8 @@ export class LiveEdge {
       video.currentTime = Math.max(0, this.newest - this.goal);
       return;
     }
-    const rate = late > 0.3 ? 1.1 : late > 0.1 ? 1.05 : late > 0.03 ? 1.02 : 1;
+    const slowest = this.least > 0 && late < -0.03 ? 0.95 : 1; // else it is held back by what is late itself
+    const rate = late > 0.3 ? 1.1 : late > 0.1 ? 1.05 : late > 0.03 ? 1.02 : slowest;
     if (video.playbackRate !== rate) video.playbackRate = rate;
   }
 

@@ -4,7 +4,7 @@ import {rigAnswers} from './api.js';
 import {Breaks, breaksPeriod} from './breaks.js';
 import {el} from './dom.js';
 import {LiveEdge} from './live_edge.js';
-import {LiveSocket, goesByHttp} from './live_socket.js';
+import {LiveSocket} from './live_socket.js';
 import {MediaSink, canPlay} from './media_sink.js';
 import {SoundPlayer} from './sound_player.js';
 import {Timeline} from './timeline.js';
@@ -128,12 +128,15 @@ export class Player {
     const listens = this.#wantsSound && !this.#resting;
     if (listens === Boolean(this.#sound)) return;
     this.#sound?.close();
-    this.#sound = listens ? new SoundPlayer(this.#camera, () => this.#streamTime) : null;
+    const video = {times: () => this.#streamTimes, hold: (s) => (this.#edge.least = s)};
+    this.#sound = listens ? new SoundPlayer(this.#camera, video) : null;
   }
 
-  // Of the frame that is seen, in seconds; undefined: it is not known.
-  get #streamTime() {
-    return this.#newest ? this.#newest.time - (this.#newest.start - this.video.currentTime) : undefined;
+  // As SoundPlayer has them.
+  get #streamTimes() {
+    if (!this.#newest) return undefined;
+    const {start, time} = this.#newest;
+    return {shown: time - (start - this.video.currentTime), newest: time};
   }
 
   close() {
@@ -203,7 +206,7 @@ export class Player {
     } else if (message.type === 'state') {
       this.#rig = message;
     } else if (message.type === 'sound') {
-      this.hasSound = !goesByHttp(); // sound goes by WebSocket alone
+      this.hasSound = true;
     } else if (message.type === 'dropped') {
       this.dropped += message.pieces;
       this.#comesFast = performance.now() + fastFor;

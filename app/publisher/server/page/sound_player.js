@@ -7,21 +7,26 @@ import {MediaSink, canPlay} from './media_sink.js';
 const followEvery = 250; // ms
 const farOff = 0.3; // s: it jumps; what is nearer is caught up with by and by
 const nearby = 0.05; // s
+const caughtUp = 0.01; // s
 const margin = 0.1; // s that are kept before what has come: else it stops to wait
+const longestHold = 0.6; // s that frames are held back for it
 
 export class SoundPlayer {
   audio = new Audio();
   trouble = ''; // why it is not heard
-  #timeOfVideo;
+  #video;
+  #hold = 0;
+  #isOff = false;
   #socket;
   #sink;
   #mime = ''; // of the header that comes next; empty: it has come
   #breaks = new Breaks();
   #timer;
 
-  // `timeOfVideo`: the stream's time of the frame that is seen, in seconds; undefined: none is.
-  constructor(camera, timeOfVideo) {
-    this.#timeOfVideo = timeOfVideo;
+  // `video`: {times(), hold(s)}. times: {shown, newest}, the stream's times of the frame that is seen and of the newest
+  // one, in seconds; undefined: there is none. hold: by how much frames are to be held back at least.
+  constructor(camera, video) {
+    this.#video = video;
     this.#sink = new MediaSink(this.audio, (reason) => this.#broke(reason));
     this.#socket = new LiveSocket(camera, {sound: true}, {
       up: () => this.#sink.close(),
@@ -37,6 +42,7 @@ export class SoundPlayer {
     clearInterval(this.#timer);
     this.#socket.close();
     this.#sink.close();
+    this.#video.hold(0);
   }
 
   #text(message) {
@@ -66,15 +72,23 @@ export class SoundPlayer {
 
   // Only where there is sound: an element that is put into a hole stays there.
   #follow() {
-    const wanted = this.#timeOfVideo();
-    const there = this.#sink.newest;
-    if (wanted === undefined || !there) return;
-    const goal = Math.min(wanted, there.end - margin);
-    if (goal < there.start) return;
+    const times = this.#video.times();
+    const heard = this.#sink.newest;
+    if (!times || !heard) return;
+    this.#holdFrames(times.newest - (heard.end - margin));
+    const goal = Math.min(times.shown, heard.end - margin);
+    if (goal < heard.start) return;
     const late = goal - this.audio.currentTime;
     if (Math.abs(late) > farOff) this.audio.currentTime = goal;
-    const rate = late > nearby ? 1.03 : late < -nearby ? 0.97 : 1;
+    this.#isOff = Math.abs(late) > (this.#isOff ? caughtUp : nearby);
+    const rate = !this.#isOff ? 1 : late > 0 ? 1.03 : 0.97;
     if (this.audio.playbackRate !== rate) this.audio.playbackRate = rate;
     if (this.audio.paused) this.audio.play().catch(() => {}); // tried again; who listens has clicked
+  }
+
+  // As long as the sound has come late of late. Frames do not wait for sound that has stopped.
+  #holdFrames(late) {
+    this.#hold = late > longestHold ? 0 : Math.max(late, 0.98 * this.#hold);
+    this.#video.hold(this.#hold);
   }
 }
