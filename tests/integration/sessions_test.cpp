@@ -60,6 +60,7 @@ class WallSessions : public testing::Test {
   }
   // "Cookie: …"; empty: there is none.
   [[nodiscard]] std::string log_in() const {
+    EXPECT_FALSE(call("HEAD /?token=" + token_.text).headers.contains("set-cookie")) << "who only looks has no session";
     const Reply reply = call("GET /?token=" + token_.text + "&kiosk=1");
     EXPECT_EQ(reply.status, 303);
     EXPECT_EQ(reply.headers.at("location"), "./?kiosk=1");

@@ -21,7 +21,7 @@ std::string address_without_token(const HttpRequest& request) {
 }  // namespace
 
 bool brings_token(const HttpRequest& request) {
-  return request.method == "GET" && request.path == "/" && request.query.contains("token");
+  return request.method == "GET" && !request.is_head && request.path == "/" && request.query.contains("token");
 }
 
 HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {

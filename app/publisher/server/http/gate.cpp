@@ -114,7 +114,8 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   }
   passed.request.path = std::move(target->path);
   passed.request.query = std::move(target->query);
-  passed.request.method = facts.method == "HEAD" ? "GET" : facts.method;
+  passed.request.is_head = facts.method == "HEAD";
+  passed.request.method = passed.request.is_head ? "GET" : facts.method;
   passed.request.address = facts.address;
   passed.request.port = port_of(facts.host);
   passed.request.secure = facts.secure;
