@@ -214,6 +214,22 @@ describe('live edge', () => {
     }
   });
 
+  test('plays more slowly until it holds back what the sound needs', () => {
+    for (const [behind, rate] of [
+      [0.05, 0.95],
+      [0.28, 1],
+      [0.5, 1.05],
+    ]) {
+      const video = player(100 - behind);
+      const edge = new LiveEdge(video);
+      edge.least = 0.3;
+      edge.arrived({start: 100, broken: false});
+      edge.steer(100.04);
+      assert.equal(video.playbackRate, rate, `${behind} s behind`);
+      assert.equal(edge.goal, 0.3);
+    }
+  });
+
   test('holds one picture back where they are rare', () => {
     for (const [step, goal] of [
       [0.01, 0.03],
@@ -402,12 +418,21 @@ describe('trouble', () => {
     assert.deepEqual(titles({latency_ms: ms(40), behind_s: 12.04, source_health: {lag_ms: 12000}}), ['Frames arrive 12 s late']);
   });
 
+  test('an overload says once how far the stream is behind', () => {
+    const camera = {state: 'running', behind_s: 51.2, overloaded: 'worker 0 is overloaded: the stream is 47 s behind; use a GPU'};
+    assert.deepEqual(troublesOf(camera), [{title: 'Overloaded', text: 'worker 0: the stream is 47 s behind; use a GPU'}]);
+    assert.deepEqual(titles({behind_s: 51.2, overloaded: 'worker 0 is overloaded: 9 of 10 frames were dropped'}), ['Overloaded', '51 s behind']);
+    const held = titles({overloaded: camera.overloaded}, undefined, 9000);
+    assert.deepEqual(held, ['Overloaded', '9 s behind'], 'the browser is another cause');
+  });
+
+  // Before the text, of which a small tile shows the beginning.
   test('and since when', () => {
-    const texts = (camera) => troublesOf({state: 'running', ...camera}).map(({text}) => text);
     const utc = new Date(Date.now() - 60000).toISOString();
-    assert.match(texts({overloaded: 'worker 0 is overloaded: slow', overloaded_since_utc: utc})[0], /^worker 0: slow; since .*\d\d:\d\d:\d\d$/);
-    assert.match(texts({shed: 'half', shed_since_utc: utc})[0], /priority; since .*\d\d:\d\d:\d\d$/);
-    assert.match(texts({recording_paused: 'full', recording_paused_since_utc: utc})[0], /mended; since .*\d\d:\d\d:\d\d$/);
+    assert.match(titles({overloaded: 'slow', overloaded_since_utc: utc})[0], /^Overloaded since .*\d\d:\d\d:\d\d$/);
+    assert.match(titles({shed: 'half', shed_since_utc: utc})[0], /^Gives way since .*\d\d:\d\d:\d\d$/);
+    const output = {state: 'running', recording_paused: 'full', recording_paused_since_utc: utc};
+    assert.match(titles({outputs: {small: output}})[0], /^Recording paused \(output small\) since .*\d\d:\d\d:\d\d$/);
   });
 
   test('damaged packets are trouble for half a minute', () => {

@@ -480,6 +480,21 @@ describe('login', {timeout: 200000}, () => {
     await page.waitForURL('**/login');
   });
 
+  test('a login in another tab takes along the one that waits for it', async () => {
+    await page.goto(`${rig.base}/login?next=/camera/dock`);
+    const opened = page.waitForEvent('popup');
+    await page.evaluate(() => void window.open('/login?next=/system'));
+    const other = await opened;
+    await other.fill('[name=user]', 'ann');
+    await other.fill('[name=password]', password);
+    await other.click('button[type=submit]');
+    await other.waitForURL('**/system');
+    await page.waitForURL('**/camera/dock');
+    await expectMoving(page, 'dock');
+    await other.close();
+    await page.context().clearCookies();
+  });
+
   test('a page whose session has ended says so', async () => {
     await page.goto(`${rig.base}/login?next=/camera/dock`);
     await logIn('ann', password);

@@ -146,6 +146,17 @@ describe('wall', {timeout: 400000}, () => {
     assert.deepEqual(await numbers(), ['1 gate', '2 yard']);
     assert.equal(await focused(), 'gate');
     assert.equal(await page.evaluate(() => window.pauses), 0);
+    change = (cameras) => {
+      delete cameras.dock;
+      delete cameras.gate;
+    };
+    await page.waitForSelector(tile('gate'), {state: 'detached'});
+    assert.equal(await focused(), 'yard', 'the focus goes to a neighbour of the one that is gone');
+    change = (cameras) => {
+      delete cameras.dock;
+    };
+    await page.waitForSelector(tile('gate'));
+    assert.deepEqual(await numbers(), ['1 gate', '2 yard']);
     await page.keyboard.press('2');
     await page.waitForSelector(`${tile('yard')}.enlarged`);
     await page.unrouteAll({behavior: 'ignoreErrors'});

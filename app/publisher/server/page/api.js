@@ -1,5 +1,5 @@
 // The rig's API: requests, who is logged in, and the status that all pages share.
-import {goesByHttp} from './live_socket.js';
+import {webSocketsPass} from './live_socket.js';
 import {addressOf} from './root.js';
 import {followStatus} from './status_stream.js';
 
@@ -77,10 +77,28 @@ async function hasAnotherToken() {
   return session.user === user && session.csrf !== csrf;
 }
 
+// By which the tabs of this browser tell one another of a login.
+const openLogins = () => new BroadcastChannel('campipe login');
+
 export async function login(user, password) {
   await post('login', {user, password});
+  const logins = openLogins();
+  logins.postMessage('');
+  logins.close();
+  return takeLogin();
+}
+
+// The session that this browser has now, whoever logged in.
+export function takeLogin() {
   session = loggedOut; // of the user before
   return loadSession();
+}
+
+// Calls `heard` when another tab has logged in. Gives the function that ends it.
+export function onOtherLogin(heard) {
+  const logins = openLogins();
+  logins.onmessage = heard;
+  return () => logins.close();
 }
 
 export async function logout() {
@@ -137,7 +155,7 @@ export function watchStatus(listener) {
 
 // A stream takes one of six connections that a browser has to a host, as live video over HTTP does; the pages of a wall
 // of monitors may be in one browser.
-const mayStream = () => Boolean(globalThis.EventSource) && !goesByHttp() && Date.now() >= streamFrom;
+const mayStream = () => Boolean(globalThis.EventSource) && webSocketsPass() && Date.now() >= streamFrom;
 
 function begin() {
   if (endStream || timer || asking || listeners.size === 0 || document.hidden) return;
@@ -227,7 +245,7 @@ document.addEventListener('visibilitychange', () => {
   rest();
   begin();
 });
-globalThis.addEventListener?.('livebyhttp', () => {
+globalThis.addEventListener?.('websocketfailed', () => {
   if (!endStream) return;
   rest();
   begin();

@@ -13,10 +13,14 @@ let asking = false;
 
 export const goesByHttp = () => refusals >= allowed;
 
+// Whether a connection may be held for the status: a browser has six to a host, and asking why needs one.
+export const webSocketsPass = () => !asking && refusals === 0;
+
 // The same address without WebSocket: 426 is the server's own answer, and says that nothing else was wrong.
 async function askWhy(path) {
   if (asking) return;
   asking = true;
+  window.dispatchEvent(new Event('websocketfailed'));
   let status = 0;
   try {
     const answer = await fetch(path, {cache: 'no-store', signal: AbortSignal.timeout(5000)});
@@ -34,7 +38,7 @@ async function askWhy(path) {
 export class LiveSocket {
   #path;
   #url; // of the WebSocket
-  #stream; // by HTTP; null: sound goes by WebSocket alone
+  #stream; // its name by HTTP
   #handlers;
   #socket = null;
   #wait = firstWait;
@@ -54,7 +58,7 @@ export class LiveSocket {
     const url = new URL(this.#path, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     this.#url = url;
-    this.#stream = sound ? null : output ? `${camera}/${output}` : camera;
+    this.#stream = sound ? `${camera}?sound=1` : output ? `${camera}/${output}` : camera;
     this.#handlers = handlers;
   }
 
@@ -97,7 +101,7 @@ export class LiveSocket {
 
   #connect() {
     clearTimeout(this.#timer);
-    const isByHttp = goesByHttp() && this.#stream !== null;
+    const isByHttp = goesByHttp();
     const socket = isByHttp ? new HttpSocket(this.#stream) : new WebSocket(this.#url);
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';

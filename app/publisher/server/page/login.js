@@ -1,5 +1,5 @@
 // The login. Comes back to the page that was asked for (?next=/camera/dock).
-import {login} from './api.js';
+import {login, onOtherLogin, takeLogin} from './api.js';
 import {el, setText} from './dom.js';
 import {navigate} from './navigate.js';
 
@@ -44,6 +44,14 @@ export function show(main, url) {
   main.append(form);
   user.focus();
 
+  function goOn() {
+    window.dispatchEvent(new Event('sessionbegan'));
+    navigate(target(url), {replace: true});
+  }
+
+  // What this tab fails to load, it asks for when somebody logs in here.
+  const close = onOtherLogin(() => takeLogin().then(goOn, () => {}));
+
   async function submit(event) {
     event.preventDefault();
     if (button.getAttribute('aria-disabled')) return;
@@ -51,8 +59,7 @@ export function show(main, url) {
     setText(error, '');
     try {
       await login(user.value, password.value);
-      window.dispatchEvent(new Event('sessionbegan'));
-      navigate(target(url), {replace: true});
+      goOn();
     } catch (failure) {
       setText(error, failure.message);
       password.select();
@@ -61,5 +68,5 @@ export function show(main, url) {
     }
   }
 
-  return {title: 'Log in', close() {}};
+  return {title: 'Log in', close};
 }

@@ -121,6 +121,8 @@ class Wall {
   }
 
   #setTiles(names) {
+    const focused = document.activeElement?.closest?.('.tile')?.dataset.camera;
+    const placeBefore = [...this.#tiles.keys()].indexOf(focused);
     for (const [name, tile] of this.#tiles) {
       if (names.includes(name)) continue;
       this.observer.unobserve(tile.element);
@@ -138,6 +140,14 @@ class Wall {
       if (!before.has(name)) this.observer.observe(tile.element);
     });
     this.#layOut();
+    if (placeBefore >= 0 && !this.#tiles.has(focused)) this.#focusNear(placeBefore);
+  }
+
+  // The camera that was focused is gone.
+  #focusNear(place) {
+    const elements = [...this.#tiles.values()].map(({element}) => element);
+    if (elements.length === 0) this.#heading.setAttribute('tabindex', '-1');
+    (elements[Math.min(place, elements.length - 1)] ?? this.#heading).focus();
   }
 
   #showEmpty(empty) {
