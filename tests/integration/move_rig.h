@@ -26,8 +26,10 @@ class MoveRig {
  public:
   static constexpr unsigned target = 2;  // the worker of c
 
-  // `keys`: more of camera a, lines with an indent of four.
-  explicit MoveRig(const std::string& keys = "", const std::string& policy = "drop", const RigOptions& options = {}) {
+  // `keys`: more of camera a, lines with an indent of four. `rate`: of the patterns.
+  explicit MoveRig(const std::string& keys = "", const std::string& policy = "drop", const RigOptions& options = {},
+                   int rate = 25)
+      : rate_(rate) {
     const auto camera = [](const std::string& name, const std::string& more = "") {
       return "  " + name + ":\n    record: {path: " + name + ".mp4}\n" + more;
     };
@@ -35,9 +37,9 @@ class MoveRig {
         "http_address: \"127.0.0.1:" + std::to_string(port_) + "\"\nrtsp_address: \"127.0.0.1:" +
             std::to_string(rtsp_port_) + "\"\nworkers: {count: 3}\ndefaults:\n  gpu: cpu\n  drop_policy: " + policy +
             "\n  queue_size: 32\n  encode: {gop: 1s, bitrate: 1M, options: {sc_threshold: 0}}\n"
-            "  source: \"test://pattern?width=320&height=240&rate=25\"\ncameras:\n" +
-            camera("a", keys) + camera("b", "    placement: {encode: \"cpu:1\"}\n") +
-            camera("c", "    placement: {encode: \"cpu:2\"}\n"),
+            "  source: \"test://pattern?width=320&height=240&rate=" +
+            std::to_string(rate) + "\"\ncameras:\n" + camera("a", keys) +
+            camera("b", "    placement: {encode: \"cpu:1\"}\n") + camera("c", "    placement: {encode: \"cpu:2\"}\n"),
         options);
     waits_ = std::make_unique<RigWaits>(*rig_);
   }
@@ -88,13 +90,13 @@ class MoveRig {
   }
   // Once it has ended.
   [[nodiscard]] std::string check_losses(const std::string& camera) {
-    return check_late_only(rig_->camera(camera), rate, *waits_);
+    return check_late_only(rig_->camera(camera), rate_, *waits_);
   }
   // Each of its frames is in this one file, a frame apart.
   void expect_whole(const std::string& file) const {
     const VideoFile video = read_video(rig_->file(file));
     EXPECT_EQ(check_pattern_recording(video, true), "") << log();
-    expect_even(video, 40'000'000);
+    expect_even(video, 1'000'000'000 / rate_);
   }
   static void expect_even(const VideoFile& video, std::int64_t step) {
     const auto times = times_of(video);
@@ -103,8 +105,7 @@ class MoveRig {
   }
 
  private:
-  static constexpr double rate = 25;
-
+  const int rate_;
   int port_ = free_port();
   int rtsp_port_ = free_port();
   std::unique_ptr<RigRun> rig_;

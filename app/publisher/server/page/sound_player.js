@@ -74,7 +74,7 @@ export class SoundPlayer {
   #follow() {
     const times = this.#video.times();
     const heard = this.#sink.newest;
-    if (!times || !heard) return;
+    if (!times || !heard) return this.#video.hold(0);
     this.#holdFrames(times.newest - (heard.end - margin));
     const goal = Math.min(times.shown, heard.end - margin);
     if (goal < heard.start) return;
