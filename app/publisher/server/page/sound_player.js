@@ -86,7 +86,7 @@ export class SoundPlayer {
     if (this.audio.paused) this.audio.play().catch(() => {}); // tried again; who listens has clicked
   }
 
-  // As long as the sound has come late of late. Frames do not wait for sound that has stopped.
+  // By how late the sound has come in the last seconds. Frames do not wait for sound that has stopped.
   #holdFrames(late) {
     this.#hold = late > longestHold ? 0 : Math.max(late, 0.98 * this.#hold);
     this.#video.hold(this.#hold);
