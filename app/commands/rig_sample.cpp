@@ -65,7 +65,9 @@ std::string pushes_down_of(const nlohmann::json& json) {
   const auto targets = object_of(json, "push");
   for (const auto& [url, target] : targets.items()) {
     if (!target.is_object() || text_of(target, "state") == "connected") continue;
-    text += (text.empty() ? "" : "; ") + ("push to " + printable(url) + " is down: " + text_of(target, "reason"));
+    const std::string reason = text_of(target, "reason");  // empty: it is shown to administrators alone
+    text +=
+        (text.empty() ? "" : "; ") + ("push to " + printable(url) + " is down") + (reason.empty() ? "" : ": " + reason);
   }
   return text;
 }

@@ -1,5 +1,8 @@
 // The servers and their users.
 #include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
 
 #include "app/config/address.h"
 #include "app/config/key_table.h"
@@ -14,6 +17,10 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t max_users = 256;
+// What the HTTP server has at its root.
+constexpr std::array<std::string_view, 11> own_paths{"/api",        "/camera", "/cameras", "/healthz",
+                                                     "/live",       "/login",  "/metrics", "/readyz",
+                                                     "/recordings", "/static", "/system"};
 constexpr std::size_t shortest_secret = 8;
 
 // Whatever stands there instead may be a secret: it is never shown.
@@ -119,9 +126,15 @@ std::optional<std::string> read_private_key(const YamlNode& node, Report& report
 std::optional<std::string> read_http_base(const YamlNode& node, Report& report) {
   constexpr std::string_view expected = "a path without an end, such as /cams";
   auto text = read_text(node, expected, report);
-  if (!text || is_base_path(*text)) return text;
-  refuse(node, expected, report);
-  return std::nullopt;
+  if (text && !is_base_path(*text)) {
+    refuse(node, expected, report);
+    return std::nullopt;
+  }
+  if (text && std::ranges::find(own_paths, text->substr(0, text->find('/', 1))) != own_paths.end()) {
+    refuse(node, "another path: the rig's own pages and calls are below this one", report);
+    return std::nullopt;
+  }
+  return text;
 }
 
 std::optional<std::vector<std::string>> read_http_hosts(const YamlNode& node, Report& report) {
@@ -194,6 +207,18 @@ void check_sessions(const Given<RigConfig>& file, Report& report) {
   refuse(*idle.node, "at most `longest`, which is " + shown(*longest.node), report);
 }
 
+// Whose screen it is would be decided by the names.
+void check_tokens(const Given<RigConfig>& file, Report& report) {
+  std::map<std::string, const std::string*> owners;
+  for (const Given<UserConfig>& user : file.users) {
+    if (!user["token"].good) continue;
+    const auto [first, is_new] = owners.emplace(user.value.token, &user.value.name);
+    if (is_new) continue;
+    report.at(*user["token"].node,
+              "user '" + *first->second + "' has this token, too; make another one with campipe make-token");
+  }
+}
+
 void check_server(const Given<RigConfig>& file, std::span<const std::string_view> cameras, Report& report) {
   check_tls(file, report);
   const ServerConfig& server = file.value.server;
@@ -203,6 +228,7 @@ void check_server(const Given<RigConfig>& file, std::span<const std::string_view
   }
   check_two_addresses(file, report);
   check_sessions(file, report);
+  check_tokens(file, report);
   for (const Given<UserConfig>& user : file.users) {
     const Origin& names = user["cameras"];
     if (!names.good) continue;

@@ -131,6 +131,16 @@ TEST_F(WallSessions, BeginAlsoWhereTheirUserHasLoggedIn) {
   EXPECT_EQ(cookie_of(call(line, wall)), "") << "it is one";
 }
 
+// A browser forgets a cookie after 400 days at the latest.
+TEST_F(WallSessions, HaveTheirCookieAnewWithThePage) {
+  start();
+  const std::string wall = log_in();
+  EXPECT_EQ(cookie_of(call("GET /?kiosk=1", wall)), wall);
+  EXPECT_EQ(cookie_of(call("HEAD /", wall)), "");
+  EXPECT_EQ(cookie_of(call("GET /")), "");
+  EXPECT_TRUE(is_in(wall));
+}
+
 TEST_F(WallSessions, EndWithTheirToken) {
   start();
   const std::string before = log_in();

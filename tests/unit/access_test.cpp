@@ -339,6 +339,23 @@ TEST_F(AccessTest, SessionsEnd) {
   EXPECT_FALSE(access_.find_session(used.token));  // twelve hours, in any case
 }
 
+// Whoever has the token of a wall logs nobody's screen out.
+TEST_F(AccessTest, SessionsInUseGiveWayToNoOthers) {
+  std::vector<Access::Session> used;
+  for (int i = 0; i < 64; ++i) used.push_back(session_of("ann"));
+  const auto all_are_there = [&] {
+    return std::ranges::all_of(used, [&](const auto& one) { return access_.find_session(one.token).has_value(); });
+  };
+  time_ += 50s;
+  ASSERT_TRUE(all_are_there());
+  time_ += 50s;
+  EXPECT_EQ(session_of("ann").token, "");
+  EXPECT_NE(session_of("ben").token, "");
+  ASSERT_TRUE(all_are_there());
+  time_ += 1min;
+  EXPECT_NE(session_of("ann").token, "");
+}
+
 TEST_F(AccessTest, AUserHasSixtyFourSessionsAtMost) {
   const Access::Session bens = session_of("ben");
   time_ += 1s;
@@ -348,6 +365,7 @@ TEST_F(AccessTest, AUserHasSixtyFourSessionsAtMost) {
     time_ += 1s;
     later.push_back(session_of("ann"));
   }
+  EXPECT_NE(later.back().token, "") << "the first one was used more than a minute ago";
   EXPECT_FALSE(access_.find_session(first.token));
   EXPECT_TRUE(access_.find_session(later.front().token));
   EXPECT_TRUE(access_.find_session(later.back().token));
@@ -427,6 +445,20 @@ TEST_F(AccessTest, SessionsOutliveTheProgram) {
   for (int i = 0; i < 22; ++i, time_ += 30min) EXPECT_TRUE(next.find_session(ann.token)) << i;
   time_ += 30min;
   EXPECT_FALSE(next.find_session(ann.token)) << "half an hour of its twelve had passed";
+}
+
+TEST_F(AccessTest, AnotherTokenEndsWallsAndNobodyElse) {
+  const std::string token(43, 'a');
+  config_.users.front().token = hash_token(token);
+  access_.update(config_);
+  const Identity by_password = *access_.identity_of(config_.users.front().name);
+  const Identity by_login = *access_.find_session(session_of(by_password.user).token);
+  const Identity wall = *access_.find_session(access_.open_session(by_password, SessionKind::wall).token);
+  config_.users.front().token = hash_token(std::string(43, 'b'));
+  access_.update(config_);
+  EXPECT_TRUE(access_.still_valid(by_password));
+  EXPECT_TRUE(access_.still_valid(by_login));
+  EXPECT_FALSE(access_.still_valid(wall));
 }
 
 TEST_F(AccessTest, ATokenLogsAWallInForAsLongAsItIsTheUsers) {

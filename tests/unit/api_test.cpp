@@ -191,6 +191,9 @@ TEST_F(ApiTest, ARefusalNamesThePermissionThatIsMissing) {
             "403 user 'dan' may not do this: it takes the permission 'administer' for all cameras");
   EXPECT_EQ(refusal("cat", "POST", "cameras/dock/record"),
             "403 user 'cat' may not do this: it takes the permission 'record'");
+  config_.users.push_back({"met", hash(), "", Permission::metrics, {}});
+  access_.update(config_);
+  EXPECT_EQ(refusal("met", "GET", "status"), "403 user 'met' may not do this: it takes the permission 'view'");
 }
 
 TEST_F(ApiTest, WhatIsNotDescribedIsNotThere) {

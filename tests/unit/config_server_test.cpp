@@ -80,6 +80,11 @@ TEST_F(ServerConfigTest, APublicAddressIsAPathAndHosts) {
     EXPECT_THAT(errors(with_server("http_base: '" + bad + "'\n")),
                 ElementsAre(HasSubstr("rig.yaml:2:12: http_base: expected a path without an end, such as /cams, got")))
         << bad;
+  for (const std::string own : {"/api", "/live/cams", "/cameras", "/static"})
+    EXPECT_THAT(
+        errors(with_server("http_base: " + own + "\n")),
+        ElementsAre(HasSubstr("rig.yaml:2:12: http_base: expected another path: the rig's own pages and calls")));
+  EXPECT_EQ(server("http_base: /live-cams\n").http_base, "/live-cams");
   const Strings hosts{"cams.example.com", "cams.example.com:8443", "[2001:db8::1]:8443", "rig"};
   EXPECT_EQ(server("http_hosts: [cams.example.com, 'cams.example.com:8443', '[2001:db8::1]:8443', rig]\n").http_hosts,
             hosts);
@@ -113,6 +118,13 @@ TEST_F(ServerConfigTest, ATokenIsAHashOfOneWhoMayView) {
               Strings{"rig.yaml:2:24: users.lobby.token: expected the hash of a token (64 hexadecimal digits); use "
                       "campipe make-token"})
         << bad;
+}
+
+TEST_F(ServerConfigTest, ATokenIsOneUsers) {
+  const std::string token(64, 'a');
+  EXPECT_EQ(errors(with_server("users:\n  lobby: {token: " + token + "}\n  yard: {token: " + token + "}\n")),
+            Strings{"rig.yaml:4:17: users.yard.token: user 'lobby' has this token, too; make another one with campipe "
+                    "make-token"});
 }
 
 TEST_F(ServerConfigTest, ARangeHasItsAddressesOnly) {

@@ -34,6 +34,15 @@ class LoginFloodTest : public HttpServerTest {
     ASSERT_EQ(read_reply(*flood_.back()).status, 503);
   }
 
+  std::vector<std::unique_ptr<TcpClient>> logins(int count, const std::function<std::string(int)>& address_of) {
+    std::vector<std::unique_ptr<TcpClient>> clients;
+    for (int i = 0; i < count; ++i) {
+      clients.push_back(std::make_unique<TcpClient>(port()));
+      clients.back()->send(request_text("POST /waits", "X-Forwarded-For: " + address_of(i) + "\r\n"));
+    }
+    return clients;
+  }
+
   std::vector<std::unique_ptr<TcpClient>> flood_;
 };
 
@@ -53,15 +62,27 @@ TEST_F(LoginFloodTest, OfOneAddressLeavesPlacesForOthers) {
 // As many wait for a password to be checked as there may, whichever way they sent it.
 TEST_F(LoginFloodTest, LoginsByPostWaitAtTheSameDoor) {
   start_behind_a_proxy();
-  std::vector<std::unique_ptr<TcpClient>> clients;
-  for (int i = 0; i < 40; ++i) {
-    clients.push_back(std::make_unique<TcpClient>(port()));
-    clients.back()->send(request_text("POST /waits", "X-Forwarded-For: 10.0." + std::to_string(i) + ".1\r\n"));
-  }
-  for (std::size_t i = 32; i < 40; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 503);
+  const auto clients = logins(80, [](int i) { return "10.0." + std::to_string(i) + ".1"; });
+  for (std::size_t i = 64; i < 80; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 503);
   EXPECT_EQ(ask(port(), "GET /api/v1/", "Authorization: Basic eDp5\r\n").status, 503);
   let_go_.set_value();
-  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(read_reply(*clients[i]).status, 200);
+}
+
+// Four addresses may have all places but those that are kept for others.
+TEST_F(LoginFloodTest, AnAddressIsHeardBeforeAnothersSecondLogin) {
+  start_behind_a_proxy();
+  std::vector<std::vector<std::unique_ptr<TcpClient>>> others;
+  for (const std::string address : {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"}) {
+    others.push_back(logins(20, [&](int) { return address; }));
+    EXPECT_EQ(read_reply(*others.back().back()).status, 503) << "eight of it wait";
+  }
+  const auto own = logins(20, [](int) { return "10.0.0.5"; });
+  EXPECT_EQ(read_reply(*own.back()).status, 503) << "one of it waits";
+  let_go_.set_value();
+  EXPECT_EQ(read_reply(*own.front()).status, 200);
+  const std::vector<std::string> all = served();
+  EXPECT_EQ(std::ranges::find(all, "10.0.0.5") - all.begin(), 4) << "each other one has had one";
 }
 
 // As a wall of monitors that is switched on: none of its logins is remembered yet.

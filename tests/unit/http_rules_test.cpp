@@ -36,10 +36,13 @@ TEST(HttpTarget, WithTricksIsNone) {
 }
 
 TEST(HttpCookie, IsFound) {
-  EXPECT_EQ(cookie_of("a=1; campipe_session=xyz; b=2", "campipe_session"), "xyz");
-  EXPECT_EQ(cookie_of("campipe_session=xyz", "campipe_session"), "xyz");
-  EXPECT_EQ(cookie_of("not_campipe_session=xyz; campipe_sessions=abc", "campipe_session"), "");
-  EXPECT_EQ(cookie_of("", "campipe_session"), "");
+  using testing::ElementsAre;
+  EXPECT_THAT(cookies_of("a=1; campipe_session=xyz; b=2", "campipe_session"), ElementsAre("xyz"));
+  EXPECT_THAT(cookies_of("campipe_session=xyz", "campipe_session"), ElementsAre("xyz"));
+  EXPECT_THAT(cookies_of("campipe_session=of a path; b=2; campipe_session=xyz", "campipe_session"),
+              ElementsAre("of a path", "xyz"));
+  EXPECT_THAT(cookies_of("not_campipe_session=xyz; campipe_sessions=abc", "campipe_session"), testing::IsEmpty());
+  EXPECT_THAT(cookies_of("", "campipe_session"), testing::IsEmpty());
 }
 
 TEST(HttpHost, HasAPort) {

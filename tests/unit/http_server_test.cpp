@@ -181,6 +181,12 @@ TEST_F(HttpServerTest, IsAlsoBelowAPath) {
   const Reply bare = ask(port(), "GET /video/cams");
   EXPECT_EQ(bare.status, 308);
   EXPECT_EQ(bare.headers.at("location"), "./cams/");
+  EXPECT_EQ(ask(port(), "GET /video/cams?kiosk=1").headers.at("location"), "./cams/?kiosk=1");
+  const std::string navigates = "Sec-Fetch-Mode: navigate\r\n";
+  for (const std::string base : {"/video/cams", ""}) {
+    EXPECT_EQ(ask(port(), "GET " + base + "/api/v1/x", navigates).headers.at("location"), "../../login") << base;
+    EXPECT_EQ(ask(port(), "GET " + base + "/nothing?a=/b", navigates).headers.at("location"), "./login") << base;
+  }
 }
 
 TEST_F(HttpServerTest, CompressesForThoseWhoTakeIt) {

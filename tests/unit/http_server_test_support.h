@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,8 +59,12 @@ class HttpServerTest : public testing::Test {
 
   void start(const ServerConfig& config, const HttpLimits& limits = {}) {
     access_.emplace(config);
-    const auto wait = [this](const HttpRequest&) {
+    const auto wait = [this](const HttpRequest& request) {
       ++waiting_;
+      {
+        const std::lock_guard lock(served_mutex_);
+        served_.push_back(request.address);
+      }
       released_.wait();
       return HttpAnswer();
     };
@@ -100,6 +105,11 @@ class HttpServerTest : public testing::Test {
     server_.emplace(config, rig_, *access_, std::move(routes), limits, std::string(),
                     std::function<void(std::uint16_t)>(), std::move(tls));
   }
+  // Addresses that "/waits" has answered, or is about to, in their order.
+  std::vector<std::string> served() {
+    const std::lock_guard lock(served_mutex_);
+    return served_;
+  }
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
   // Answer and status, by TLS.
   [[nodiscard]] std::string curl(const TlsConfig& tls, const std::string& options = "") const {
@@ -111,6 +121,8 @@ class HttpServerTest : public testing::Test {
   std::optional<Access> access_;
   std::string file_;
   std::atomic<int> waiting_ = 0;
+  std::mutex served_mutex_;
+  std::vector<std::string> served_;
   std::promise<void> let_go_;
   const std::shared_future<void> released_ = let_go_.get_future().share();
   const std::shared_ptr<std::atomic<int>> at_disk_ = std::make_shared<std::atomic<int>>(0);

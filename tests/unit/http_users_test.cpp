@@ -24,6 +24,20 @@ TEST_F(HttpServerTest, WithUsersWantsToKnowWhoItIs) {
   EXPECT_EQ(ask(port(), "GET /login", "Host: rig.example\r\n").status, 200) << "who logs in may use any name";
 }
 
+// It would open a window of its own over the page's, also from a place that sends no Sec-Fetch-Mode.
+TEST_F(HttpServerTest, AsksNoBrowserForAPassword) {
+  start(guarded_config());
+  const auto is_asked = [&](const std::string& headers) {
+    const Reply refused = ask(port(), "GET /api/v1/session", "Accept: application/json\r\n" + headers);
+    EXPECT_EQ(refused.status, 401);
+    return refused.headers.contains("www-authenticate");
+  };
+  EXPECT_TRUE(is_asked(""));
+  EXPECT_TRUE(is_asked("User-Agent: Lavf/59.27.100\r\n"));
+  EXPECT_FALSE(is_asked("User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"));
+  EXPECT_FALSE(is_asked("Sec-Fetch-Mode: cors\r\n"));
+}
+
 TEST_F(HttpServerTest, KnowsUsersByPassword) {
   start(guarded_config());
   const Reply good = ask(port(), "POST /api/v1/", "Authorization: Basic YW5uYTphbm5hJ3M=\r\n");  // anna:anna's
@@ -45,6 +59,9 @@ TEST_F(HttpServerTest, KnowsUsersBySessionAndWantsItsTokenForChanges) {
   EXPECT_EQ(ask(port(), "PUT /api/v1/", cookie + "X-CSRF-Token: " + session.csrf + "\r\n").status, 200);
   EXPECT_EQ(nlohmann::json::parse(ask(port(), "GET /login", cookie).body)["user"], "anna");
   EXPECT_EQ(ask(port(), "GET /api/v1/", test::cookie_line("other")).status, 401);
+  const std::string own = session_cookie_name(0) + "=" + session.token;
+  const std::string of_another_path = session_cookie_name(0) + "=stale";
+  EXPECT_EQ(ask(port(), "GET /api/v1/", "Cookie: " + of_another_path + "; " + own + "\r\n").status, 200);
 }
 
 // A browser sends a host's cookies to all of its ports.

@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
 // ---------------------------------------------------------------------------------------------------------------
 
 const auto target = [](const std::string& text) { static_cast<void>(parse_target(text)); };
-const auto cookie = [](const std::string& text) { static_cast<void>(cookie_of(text, "campipe_session")); };
+const auto cookie = [](const std::string& text) { static_cast<void>(cookies_of(text, "campipe_session")); };
 const auto host = [](const std::string& text) {
   static_cast<void>(is_own_host(text, {"rig.example"}));
   static_cast<void>(is_same_origin("http://" + text, text));

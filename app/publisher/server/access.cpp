@@ -144,11 +144,12 @@ struct Access::State {
     if (before.kind == Identity::Kind::owner || before.kind == Identity::Kind::node) return before;
     if (before.kind == Identity::Kind::visitor) return users.empty() ? std::optional(before) : std::nullopt;
     const auto now_is = identity(before.user);
-    if (!now_is || !before.config || now_is->config->password != before.config->password ||
-        now_is->config->token != before.config->token || now_is->config->rtsp_secret != before.config->rtsp_secret)
-      return std::nullopt;
-    if (!before.session.empty() && sessions.find(before.session, users) == nullptr) return std::nullopt;
-    return now_is;
+    if (!now_is || !before.config) return std::nullopt;
+    const bool is_same = before.session.empty()
+                             ? now_is->config->password == before.config->password &&
+                                   now_is->config->rtsp_secret == before.config->rtsp_secret
+                             : sessions.find(before.session, users) != nullptr;  // of the same password or token
+    return is_same ? now_is : std::nullopt;
   }
   [[nodiscard]] std::string memory_of(const UserConfig& user, const std::string& password) const {
     return keyed_hash(user.name + '\0' + user.password + '\0' + password);
@@ -246,6 +247,11 @@ Access::Session Access::open_session(const Identity& identity, SessionKind kind)
   const std::lock_guard lock(state_->mutex);
   const std::string token = state_->sessions.open(identity.config ? *identity.config : nobody, kind);
   return {token, Sessions::csrf_of(token), identity.user, state_->sessions.longest(kind)};
+}
+
+std::chrono::seconds Access::longest_session(SessionKind kind) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->sessions.longest(kind);
 }
 
 std::optional<Identity> Access::check_token(const std::string& token) const {

@@ -2,10 +2,10 @@
 //
 // Thread-safe. A password is checked by argon2id, which takes tens of milliseconds on purpose; what was right is
 // remembered until a minute after it was sent last (as a keyed hash, not as the password), so that players that send
-// it with every request do not cost that each time. Failed attempts are limited for each address: five are free, then
-// each further one is refused unseen for 1, 2, 4 … 60 s (app/publisher/server/login_limit.h); what is remembered still
-// comes in. One password is checked at a time, in the order in which they come, so that strangers can take one core and
-// 64 MiB, and no more.
+// it with every request do not cost that each time. Failed attempts are limited for each address: after
+// the fifth, and each further one, the next is refused unseen for 1, 2, 4 … 60 s (app/publisher/server/login_limit.h);
+// what is remembered still comes in. One password is checked at a time, so that strangers can take one core and 64 MiB,
+// and no more.
 //
 // A result holds only for a moment: whatever serves a user for longer asks still_may() at least twice a second.
 #pragma once
@@ -88,8 +88,10 @@ class Access {
   std::optional<Result> check_authorization_quickly(const std::string& header, const std::string& address);
   // A keyed hash of such a value: equal for equal ones, and it reveals nothing of them.
   [[nodiscard]] std::string key_of(const std::string& header) const;
-  // For pages. How long sessions last: app/publisher/server/sessions.h.
+  // For pages. How long sessions last, and how many there are: app/publisher/server/sessions.h. Its token is empty
+  // where there is no room for one.
   Session open_session(const Identity& identity, SessionKind kind = SessionKind::login);
+  [[nodiscard]] std::chrono::seconds longest_session(SessionKind kind) const;  // of its cookie
   // Returns the user whose token for a wall this is; nothing: it is nobody's.
   [[nodiscard]] std::optional<Identity> check_token(const std::string& token) const;
   // Its session is one that a wall's token has opened.

@@ -1,5 +1,5 @@
-// Failed logins, by where they come from: five are free, then each further one costs a wait of 1, 2, 4 … 60 s, until
-// nothing failed for a quarter of an hour. An IPv6 address counts as its network of 64 bits, which one house has.
+// Failed logins, by where they come from: the fifth costs a wait of 1 s, each further one of 2, 4 … 60 s, until nothing
+// failed for a quarter of an hour. An IPv6 address counts as its network of 64 bits, which one house has.
 // Used under its owner's lock.
 #pragma once
 

@@ -189,7 +189,10 @@ void Servers::start_http() {
     std::vector<HttpServer::Route> routes = api_.routes();
     for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
       routes.push_back({prefix, true, [this](const HttpRequest& request) {
-                          return brings_token(request) ? log_in_wall(request, access_) : page_route(request);
+                          if (brings_token(request)) return log_in_wall(request, access_);
+                          HttpAnswer answer = page_route(request);
+                          renew_wall_cookie(request, access_, answer);
+                          return answer;
                         }});
     }
     std::ranges::move(metrics_.routes(), std::back_inserter(routes));

@@ -11,6 +11,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::size_t most_of_a_user = 64;
+constexpr auto in_use_for = std::chrono::minutes(1);  // after a request; a page that is seen asks more often
 constexpr auto longest_wall_pause = std::chrono::days(30);
 constexpr auto longest_cookie = std::chrono::days(400);  // of any browser
 
@@ -41,18 +42,21 @@ void Sessions::drop_ended() {
   changes_ += std::erase_if(sessions_, [this](const auto& entry) { return has_ended(entry.second); });
 }
 
-void Sessions::make_room_for(const std::string& user) {
+bool Sessions::make_room_for(const std::string& user) {
   const auto is_older = [&](const auto& a, const auto& b) {
     return std::pair(a.second.user != user, a.second.used) < std::pair(b.second.user != user, b.second.used);
   };
   const auto of_user = std::ranges::count(sessions_, user, [](const auto& entry) { return entry.second.user; });
-  if (static_cast<std::size_t>(of_user) >= most_of_a_user)
-    sessions_.erase(std::ranges::min_element(sessions_, is_older));
+  if (static_cast<std::size_t>(of_user) < most_of_a_user) return true;
+  const auto oldest = std::ranges::min_element(sessions_, is_older);
+  if (now_() - oldest->second.used < in_use_for) return false;
+  sessions_.erase(oldest);
+  return true;
 }
 
 std::string Sessions::open(const UserConfig& user, SessionKind kind) {
   drop_ended();
-  make_room_for(user.name);
+  if (!make_room_for(user.name)) return "";
   std::string token = random_token();
   sessions_[id_of(token)] = {user.name, proof_of(user, kind), kind, now_(), now_()};
   ++changes_;

@@ -47,7 +47,8 @@ class Sessions {
 
   explicit Sessions(std::function<Clock::time_point()> now) : now_(std::move(now)) {}
 
-  // A user has 64 at most: the one that was used longest ago gives way. Returns the token.
+  // A user has 64 at most: the one that was used longest ago gives way, if that is a minute. Returns the token; empty:
+  // all are in use.
   std::string open(const UserConfig& user, SessionKind kind);
   static std::string id_of(const std::string& token);
   // What must come back with everything that changes something; only who has the token can know it.
@@ -70,7 +71,7 @@ class Sessions {
  private:
   [[nodiscard]] bool has_ended(const OpenSession& session) const;
   void drop_ended();
-  void make_room_for(const std::string& user);
+  bool make_room_for(const std::string& user);
 
   const std::function<Clock::time_point()> now_;
   SessionConfig config_;

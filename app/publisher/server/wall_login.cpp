@@ -3,6 +3,7 @@
 #include <string>
 
 #include "app/config/token_hash.h"
+#include "app/publisher/server/http/rules.h"
 #include "app/publisher/server/session_cookie.h"
 #include "core/url_text.h"
 
@@ -36,10 +37,17 @@ HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {
     answer.headers.back().second = "./login?token=unknown";
   } else if (request.identity.user != identity->user || !access.is_wall(request.identity)) {
     const Access::Session session = access.open_session(*identity, SessionKind::wall);
+    if (session.token.empty()) return http_busy("64 screens are on with this token; make another user's", 60);
     answer.headers.emplace_back("Set-Cookie",
                                 session_cookie_text(session.token, request, SessionKind::wall, session.longest));
   }
   return answer;
+}
+
+void renew_wall_cookie(const HttpRequest& request, Access& access, HttpAnswer& answer) {
+  if (request.is_head || request.path != "/" || !access.is_wall(request.identity)) return;
+  const auto longest = access.longest_session(SessionKind::wall);
+  answer.headers.emplace_back("Set-Cookie", session_cookie_text(request.session, request, SessionKind::wall, longest));
 }
 
 }  // namespace campipe

@@ -49,7 +49,7 @@ const ApiOperation* find(const HttpRequest& request, std::string& camera, std::s
 void check_permission(const ApiOperation& operation, const HttpRequest& request, const std::string& camera) {
   if (operation.scope == ApiScope::anyone || operation.scope == ApiScope::known) return;
   const std::string about = operation.scope == ApiScope::camera ? camera : "";
-  if (!request.identity.may(Permission::view, about)) throw no_camera(camera);
+  if (!about.empty() && !request.identity.may(Permission::view, about)) throw no_camera(about);
   if (request.identity.may(operation.needed, about)) return;
   if (request.identity.kind == Identity::Kind::visitor) {
     throw ApiError(403,

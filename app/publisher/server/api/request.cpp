@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "app/config/address.h"
 #include "app/publisher/server/http/rules.h"
 #include "core/nearest_name.h"
 #include "core/passwords.h"
@@ -309,7 +310,10 @@ json status_for_viewers(const json& status) {
   }
   if (shown.contains("rtsp")) {
     const auto address = shown["rtsp"].value("address", "");
-    shown["rtsp"]["address"] = address.substr(std::min(address.rfind(':'), address.size()));
+    const auto parsed = split_listen_address(address);
+    // That nobody else can reach it is no secret.
+    if (!parsed || !is_loopback(*parsed))
+      shown["rtsp"]["address"] = address.substr(std::min(address.rfind(':'), address.size()));
   }
   if (shown.contains("cluster")) hide_in_cluster(shown["cluster"]);
   return for_viewers(shown);

@@ -200,7 +200,7 @@ awaitable<HttpGate::Verdict> HttpConnection::judge(const HttpFacts& facts) {
   if (!verdict.unclear) co_return verdict;
   const std::string key = shared.gate.key_of(facts);
   const std::function<Access::Result()> look = [&shared, &facts] { return shared.gate.check_password(facts); };
-  const auto result = co_await shared.door.check(shared.threads.door, key, facts.address, look);
+  const auto result = co_await shared.door.check(key, facts.address, look);
   if (result) {
     verdict = shared.gate.judge(facts, *result);
   } else {
@@ -272,9 +272,8 @@ awaitable<void> HttpConnection::serve_route(Exchange& exchange) {
   if (is_login && request.body.size() > most_of_a_login) {
     answer = http_error(413, "this is too much for a login");
   } else if (is_login) {
-    const HttpDoor::Place place(shared_->door, request.address);
-    answer = door_is_full();
-    if (place) answer = co_await run_on(shared_->threads.door, handle);  // not in `?:`, which GCC 12 evaluates wrongly
+    auto done = co_await shared_->door.run(request.address, handle);
+    answer = done ? std::move(*done) : door_is_full();
   } else {
     auto done = co_await shared_->threads.handle(request.identity, place_.holder(), handle);
     answer = done ? std::move(*done) : too_much_waits();

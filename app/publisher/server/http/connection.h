@@ -53,9 +53,8 @@ struct HttpThreads {
 
   FairThreads workers{4, 2};  // what may take longer than handlers does not hold them up
   boost::asio::thread_pool administrators{2};
-  FairThreads decoders{2, 1};        // snapshots
-  DiskThreads disks;                 // and nothing else waits for a disk
-  boost::asio::thread_pool door{1};  // passwords: strangers cannot take the workers' time
+  FairThreads decoders{2, 1};  // snapshots
+  DiskThreads disks;           // and nothing else waits for a disk
 };
 
 // What connections have in common. It lives as long as the last one of them.

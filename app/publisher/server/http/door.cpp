@@ -4,15 +4,13 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "app/publisher/server/fair_threads.h"
-#include "app/publisher/server/login_limit.h"
-
 namespace campipe {
 namespace {
 
 namespace asio = boost::asio;
 
 constexpr int most_places = 32;
+constexpr int most_first_places = 64;  // of networks that had none
 constexpr int most_of_a_network = 8;
 
 }  // namespace
@@ -21,7 +19,8 @@ HttpDoor::Place::Place(HttpDoor& door, const std::string& address) : door_(door)
   int all = 0;
   for (const auto& [network, count] : door.places_) all += count;
   const auto own = door.places_.find(network_);
-  taken_ = all < most_places && (own == door.places_.end() || own->second < most_of_a_network);
+  const bool is_first = own == door.places_.end();
+  taken_ = is_first ? all < most_first_places : all < most_places && own->second < most_of_a_network;
   if (taken_) ++door.places_[network_];
 }
 
@@ -48,8 +47,7 @@ class HttpDoor::Running {
   const std::map<std::string, std::shared_ptr<Check>>::iterator entry_;
 };
 
-asio::awaitable<std::optional<Access::Result>> HttpDoor::check(asio::thread_pool& pool, const std::string& key,
-                                                               const std::string& address,
+asio::awaitable<std::optional<Access::Result>> HttpDoor::check(const std::string& key, const std::string& address,
                                                                const std::function<Access::Result()>& look) {
   const std::string same = key + '\0' + network_of(address);  // failures count by network
   if (const auto found = checks_.find(same); found != checks_.end()) {
@@ -58,11 +56,9 @@ asio::awaitable<std::optional<Access::Result>> HttpDoor::check(asio::thread_pool
     co_await other->done.async_wait(asio::redirect_error(asio::use_awaitable, ended));
     co_return other->result;
   }
-  const Place place(*this, address);
-  if (!place) co_return std::nullopt;
   const auto executor = co_await asio::this_coro::executor;
   Running running(*this, same, executor);
-  (*running).result = co_await run_on(pool, [&look] { return look(); });
+  (*running).result = co_await run(address, [&look] { return look(); });
   co_return (*running).result;
 }
 

@@ -1,10 +1,10 @@
-// Where passwords of requests are checked: how many at a time, and equal ones together. Of the serving thread, but for
-// the check itself. Only for the files that use Boost.Beast.
+// Where passwords of requests are checked: one at a time, so that strangers cannot take more of the machine; in turns
+// of the networks that they come from; equal ones together. Of the serving thread, but for the check itself. Only for
+// the files that use Boost.Beast.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include <functional>
 #include <map>
@@ -13,13 +13,42 @@
 #include <string>
 
 #include "app/publisher/server/access.h"
+#include "app/publisher/server/fair_threads.h"
+#include "app/publisher/server/login_limit.h"
+#include "core/clock.h"
 
 namespace campipe {
 
 class HttpDoor {
  public:
-  // A place among those whose passwords are being checked, for as long as it lives. Each network has a few, so that no
-  // single one keeps the others out.
+  // What `work` returns; nothing: no place is left, or it was not its turn within ten seconds. A network has few
+  // places, and one that has none has a place kept, so that none keeps the others out.
+  template <typename Work>
+  boost::asio::awaitable<std::optional<std::invoke_result_t<Work>>> run(const std::string& address, Work work) {
+    using Result = std::invoke_result_t<Work>;
+    const Place place(*this, address);
+    if (!place) co_return std::nullopt;
+    const auto latest = Clock::now() + longest_wait;
+    const auto in_time = [&]() -> std::optional<Result> {
+      if (Clock::now() > latest) return std::nullopt;  // who sent it may have gone
+      return work();
+    };
+    std::optional<std::optional<Result>> done = co_await thread_.run(network_of(address), in_time);
+    if (!done) co_return std::nullopt;
+    co_return std::move(*done);
+  }
+  // What `look` returns; nothing: as run(), or it failed. `key`: stands for the credentials; while the same ones of the
+  // same network are being checked, that result is waited for, without a place and without a check. The arguments must
+  // outlive the wait.
+  boost::asio::awaitable<std::optional<Access::Result>> check(const std::string& key, const std::string& address,
+                                                              const std::function<Access::Result()>& look);
+  // When the serving thread has ended.
+  void join() { thread_.join(); }
+
+ private:
+  static constexpr auto longest_wait = std::chrono::seconds(10);
+
+  // For as long as it lives.
   class Place {
    public:
     Place(HttpDoor& door, const std::string& address);
@@ -34,15 +63,6 @@ class HttpDoor {
     const std::string network_;
     bool taken_ = false;
   };
-
-  // What `look` returns, called by the pool; nothing: no place is left, or it failed. `key`: stands for the
-  // credentials; while the same ones of the same network are being checked, that result is waited for, without a place
-  // and without a check. The arguments must outlive the wait.
-  boost::asio::awaitable<std::optional<Access::Result>> check(boost::asio::thread_pool& pool, const std::string& key,
-                                                              const std::string& address,
-                                                              const std::function<Access::Result()>& look);
-
- private:
   struct Check {
     explicit Check(const boost::asio::any_io_executor& executor)
         : done(executor, boost::asio::steady_timer::time_point::max()) {}
@@ -51,6 +71,7 @@ class HttpDoor {
   };
   class Running;
 
+  FairThreads thread_{1, 1};
   std::map<std::string, int> places_;  // taken, by network
   std::map<std::string, std::shared_ptr<Check>> checks_;
 };

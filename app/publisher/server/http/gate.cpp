@@ -21,31 +21,31 @@ bool fits(const std::string& path, const std::string& prefix) {
   return prefix.ends_with('/') || path.size() == prefix.size() || path[prefix.size()] == '/';
 }
 
-// Where a person waits, the page in which to log in; else the reason.
-HttpAnswer want_login(const HttpFacts& facts) {
+// Where a person waits, the page in which to log in; else the reason. `path`: below http_base.
+HttpAnswer want_login(const HttpFacts& facts, const std::string& path) {
   const bool is_page = facts.fetch.mode == "navigate" ||
                        (facts.fetch.mode.empty() && facts.accept.find("text/html") != std::string::npos);
   if (facts.method == "GET" && is_page) {
     HttpAnswer answer;
     answer.status = 303;
     answer.type = "text/plain";
-    const std::string_view target(facts.target);
-    answer.headers.emplace_back("Location", way_to_root(target.substr(0, target.find('?'))) + "login");
+    answer.headers.emplace_back("Location", way_to_root(path) + "login");
     return answer;
   }
   HttpAnswer answer = http_error(401, "log in first");
   // In a browser this would open its own dialogue over the page's.
-  if (facts.fetch.mode.empty())
+  if (facts.fetch.mode.empty() && !facts.browser)
     answer.headers.emplace_back("WWW-Authenticate", "Basic realm=\"campipe\", charset=\"UTF-8\"");
   return answer;
 }
 
-// Relative addresses of a page need the slash.
-HttpAnswer with_end(const std::string& base) {
+// Relative addresses of a page need the slash. `target`: with its query.
+HttpAnswer with_end(const std::string& base, const std::string& target) {
   HttpAnswer answer;
   answer.status = 308;
   answer.type = "text/plain";
-  answer.headers.emplace_back("Location", "." + base.substr(base.rfind('/')) + "/");
+  const std::size_t query = std::min(target.find('?'), target.size());
+  answer.headers.emplace_back("Location", "." + base.substr(base.rfind('/')) + "/" + target.substr(query));
   return answer;
 }
 
@@ -105,7 +105,7 @@ HttpGate::Verdict HttpGate::judge_by(HttpFacts facts, const CheckAuthorization& 
   }
   passed.request.base = facts.base;
   if (!base_.empty() && target->path == base_) {
-    verdict.refusal = with_end(base_);
+    verdict.refusal = with_end(base_, facts.target);
     return verdict;
   }
   if (!base_.empty() && target->path.starts_with(base_ + "/")) {
@@ -183,12 +183,13 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
     return true;
   }
   for (const SessionKind kind : {SessionKind::login, SessionKind::wall}) {
-    const std::string token = cookie_of(facts.credentials.cookie, session_cookie_name(request.port, kind));
-    auto identity = token.empty() ? std::nullopt : access_.find_session(token);
-    if (!identity) continue;
-    request.identity = std::move(*identity);
-    request.session = token;
-    return true;
+    for (const std::string& token : cookies_of(facts.credentials.cookie, session_cookie_name(request.port, kind))) {
+      auto identity = access_.find_session(token);
+      if (!identity) continue;
+      request.identity = std::move(*identity);
+      request.session = token;
+      return true;
+    }
   }
   if (passed.route != nullptr && passed.route->anyone) return true;
   auto result = facts.credentials.authorization.empty() ? Access::Result() : check(facts);
@@ -196,7 +197,7 @@ bool HttpGate::identify(const HttpFacts& facts, const CheckAuthorization& check,
   if (!result) return false;
   if (!result->identity) {
     const bool waits = result->refusal == Access::Refusal::too_many;
-    verdict.refusal = waits ? too_many(result->retry_after_s) : want_login(facts);
+    verdict.refusal = waits ? too_many(result->retry_after_s) : want_login(facts, request.path);
     return false;
   }
   request.identity = std::move(*result->identity);

@@ -91,6 +91,7 @@ HttpFacts facts_of(HttpMessage& message) {
   facts.fetch.mode = header("Sec-Fetch-Mode");
   facts.fetch.site = header("Sec-Fetch-Site");
   facts.accept = header(http::field::accept);
+  facts.browser = header(http::field::user_agent).starts_with("Mozilla/");
   facts.accept_encoding = header(http::field::accept_encoding);
   facts.credentials.cookie = header(http::field::cookie);
   facts.credentials.authorization = header(http::field::authorization);

@@ -90,16 +90,17 @@ std::optional<HttpTarget> parse_target(std::string_view target) {
   return parsed;
 }
 
-std::string cookie_of(std::string_view header, std::string_view name) {
-  while (!header.empty()) {
+std::vector<std::string> cookies_of(std::string_view header, std::string_view name) {
+  constexpr std::size_t most_of_a_cookie = 8;
+  std::vector<std::string> values;
+  while (!header.empty() && values.size() < most_of_a_cookie) {
     std::string_view item = header.substr(0, header.find(';'));
     header.remove_prefix(std::min(header.size(), item.size() + 1));
     while (item.starts_with(' ')) item.remove_prefix(1);
-    if (item.starts_with(name) && item.substr(name.size()).starts_with('=')) {
-      return std::string(item.substr(name.size() + 1));
-    }
+    if (item.starts_with(name) && item.substr(name.size()).starts_with('='))
+      values.emplace_back(item.substr(name.size() + 1));
   }
-  return {};
+  return values;
 }
 
 std::string way_to_root(std::string_view path) {

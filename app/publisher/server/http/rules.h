@@ -49,6 +49,7 @@ struct HttpFacts {
   std::string accept;
   std::string accept_encoding;
   std::string body;
+  bool browser = false;  // by its User-Agent. Over plain HTTP browsers send no Sec-Fetch-… but to the machine itself
   bool upgrade = false;  // to WebSocket
 };
 
@@ -63,8 +64,9 @@ std::string way_to_root(std::string_view path);
 // None: it is no path from the root, or has parts ("..", bytes below 32, a '/' in disguise) that no path of ours has.
 std::optional<HttpTarget> parse_target(std::string_view target);
 
-// The value of a cookie in a header `Cookie`; empty: it is not there.
-std::string cookie_of(std::string_view header, std::string_view name);
+// The values of a cookie in a header `Cookie`, eight at most. Several may have one name: those of another path or of
+// the whole site, which another server of the host may have set.
+std::vector<std::string> cookies_of(std::string_view header, std::string_view name);
 
 // Whether a header `Host` names this machine: a loopback name, any address as such, one of `own` (hosts, whose ports do
 // not matter), or the machine's own name. A foreign page whose name server gives this machine's address for its own

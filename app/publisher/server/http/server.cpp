@@ -100,7 +100,8 @@ class HttpServer::Implementation {
     thread_.join();
     // Those of disks are not waited for: they may wait for ever.
     for (FairThreads* threads : {&shared_->threads.workers, &shared_->threads.decoders}) threads->join();
-    for (asio::thread_pool* pool : {&shared_->threads.administrators, &shared_->threads.door}) pool->join();
+    shared_->threads.administrators.join();
+    shared_->door.join();
     // What was left when the time was over comes to its end here, or it would keep itself alive.
     shared_->io->restart();
     shared_->io->poll();

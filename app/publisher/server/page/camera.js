@@ -62,6 +62,7 @@ class CameraPage {
   #tile;
   #camera = null;
   #isAsking = false; // the rig to do something
+  #isAway = false; // the rig, or the camera
   #facts = el('dl', {class: 'facts'});
   #links = el('ul', {class: 'links'});
   #motion = el('div', {});
@@ -146,6 +147,8 @@ class CameraPage {
   #update({status, rates}) {
     if (!status) return this.#forget();
     const camera = status.cameras?.[this.#name];
+    if (camera && this.#isAway) setText(this.#error, ''); // it said so
+    this.#isAway = !camera;
     this.#missing.hidden = Boolean(camera);
     this.#body.hidden = !camera;
     this.#tile.active = Boolean(camera);
@@ -171,6 +174,7 @@ class CameraPage {
 
   // A line above the page has the reason.
   #forget() {
+    this.#isAway = true;
     this.#tile.forget();
     patch(this.#facts, ...unknownFacts());
     this.#motionCard.hidden = true;
@@ -222,7 +226,7 @@ class CameraPage {
   }
 
   #showButtons(camera) {
-    this.#record.hidden = !camera.records || !may('record', this.#name);
+    this.#record.hidden = !camera.records || camera.enabled === false || !may('record', this.#name);
     setText(this.#record, camera.recording_on ? 'Stop recording' : 'Start recording');
     this.#enable.hidden = !may('administer', this.#name);
     setText(this.#enable, camera.enabled === false ? 'Switch on' : 'Switch off');

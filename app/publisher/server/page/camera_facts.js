@@ -23,7 +23,8 @@ function dropsText(camera) {
 function recordingText(camera) {
   if (camera.recording_paused) return `paused: ${camera.recording_paused}`;
   if (camera.recording_on) return camera.recording ? `on, ${camera.recording}` : 'on';
-  return camera.records ? 'stopped' : 'not configured';
+  if (!camera.records) return 'not configured';
+  return camera.enabled === false ? 'off, as the camera is' : 'stopped';
 }
 
 // From capture where the camera says when that was, else from the arrival.
@@ -113,9 +114,13 @@ function item(label, address) {
 }
 
 // Where the RTSP server is, as seen from this browser; empty: the rig has none.
+const isLoopback = (host) => /^(localhost|127\..*|\[?::1\]?)$/.test(host);
+
+// Empty: it is off, or this browser is on another machine than the one that it is for.
 function rtspBase(status) {
-  const port = /:(\d+)$/.exec(status.rtsp?.address ?? '')?.[1];
-  return port ? `${status.rtsp.tls ? 'rtsps' : 'rtsp'}://${location.hostname}:${port}` : '';
+  const [, host, port] = /^(.*):(\d+)$/.exec(status.rtsp?.address ?? '') ?? [];
+  const isReached = !isLoopback(host ?? '') || isLoopback(location.hostname);
+  return port && isReached ? `${status.rtsp.tls ? 'rtsps' : 'rtsp'}://${location.hostname}:${port}` : '';
 }
 
 // {key: changes with the items, items}

@@ -37,6 +37,7 @@ async function showPage() {
   }
   const current = ++visit;
   const load = pages.find(([pattern]) => pattern.test(path))?.[1];
+  if (!load) return trouble('page', 'There is no page at this address.');
   const main = byId('main');
   try {
     const module = await load();

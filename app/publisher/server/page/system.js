@@ -1,7 +1,7 @@
 // The rig behind the cameras: processes, GPUs, rings, and who watches.
 import {administers, camerasOf, currentSession, dropsOf, get, rigNow, watchStatus} from './api.js';
 import {clusterSection, obeyClusterControls} from './cluster.js';
-import {conditionOf} from './conditions.js';
+import {conditionOf, sinceWhen} from './conditions.js';
 import {el, patch} from './dom.js';
 import {bitrate, bytes, count, duration, fps, milliseconds, since, zoneText} from './format.js';
 import {graphSection} from './graph.js';
@@ -119,13 +119,13 @@ function lostGpus(status) {
 function resources(status) {
   const scarce = (status.resources ?? []).filter(({needs, has}) => needs > has / 100);
   if (!scarce.length) return null;
-  const rows = scarce.map(({resource, where, needs, has, estimated, text}) =>
+  const rows = scarce.map(({resource, where, needs, has, text}) =>
     el(
       'tr',
       {'data-key': `${resource} ${where}`},
       cell([resource, where].filter(Boolean).join(' of ')),
       cell(meter((needs / has) * 100)),
-      cell(text + (estimated ? ' (estimated)' : ''), 'wide'),
+      cell(text, 'wide'),
     ),
   );
   return section('resources', 'What the rig takes of the machine', table(['Resource', 'Used', 'Details'], rows));
@@ -148,7 +148,8 @@ function gpus(status) {
 
 function stateCell(camera, rate) {
   const {look, word, troubles} = conditionOf(camera, rate);
-  const reasons = troubles.length ? troubles.map(({title, text}) => `${title}: ${text}`) : [camera.reason];
+  const since = camera.state === 'running' ? '' : sinceWhen(camera);
+  const reasons = troubles.length ? troubles.map(({title, text}) => `${title}: ${text}`) : [camera.reason, since];
   return el(
     'span',
     {},

@@ -62,7 +62,7 @@ function outputTroubles(output, {state, reason, recording_paused: paused, record
   }
   for (const [target, {state: pushed, reason: why}] of Object.entries(push ?? {})) {
     if (pushed !== 'failed') continue;
-    found.push({title: `Push failed${of}`, text: `${why || 'there is no connection'}; it is tried again: ${target}`});
+    found.push({title: `Push failed${of}`, text: `${why || 'the log has the reason'}; it is tried again: ${target}`});
   }
   return found;
 }
