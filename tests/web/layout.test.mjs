@@ -54,6 +54,20 @@ describe('layout', {timeout: 300000}, () => {
     assert.deepEqual(rows, names);
   });
 
+  test('Tab reaches each camera of a wall that scrolls', async () => {
+    await page.setViewportSize({width: 390, height: 300});
+    await page.goto(rig.base);
+    await page.waitForSelector('.grid.scrolls');
+    for (const name of names) await page.waitForSelector(tile(name));
+    const reached = [];
+    for (let presses = 0; presses < 40 && reached.length < names.length; ++presses) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(() => document.activeElement.dataset.camera);
+      if (name) reached.push(name);
+    }
+    assert.deepEqual(reached, names);
+  });
+
   test('recordings can be played and fetched on a phone', async () => {
     await page.setViewportSize(phone);
     await page.goto(`${rig.base}/recordings?camera=zebra`);
