@@ -23,9 +23,10 @@ void check_hosts(const std::string& host, const std::string& origin) {
 
 void check_cookie(const std::string& header) {
   const std::string name = "campipe_session";
-  const std::string value = cookie_of(header, name);
-  require(!contains(value, ";"), "a cookie ends before the next", header);
-  require(value.empty() || contains(header, name + "=" + value), "a cookie stands in the header", header);
+  for (const std::string& value : cookies_of(header, name)) {
+    require(!contains(value, ";"), "a cookie ends before the next", header);
+    require(contains(header, name + "=" + value), "a cookie stands in the header", header);
+  }
 }
 
 void check_etag(const std::string& header) {
