@@ -10,7 +10,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::size_t most_of_a_user = 64;
 constexpr auto in_use_for = std::chrono::minutes(1);  // after a request; a page that is seen asks more often
 constexpr auto longest_wall_pause = std::chrono::days(30);
 constexpr auto longest_cookie = std::chrono::days(400);  // of any browser

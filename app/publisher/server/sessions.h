@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -47,8 +48,9 @@ class Sessions {
 
   explicit Sessions(std::function<Clock::time_point()> now) : now_(std::move(now)) {}
 
-  // A user has 64 at most: the one that was used longest ago gives way, if that is a minute. Returns the token; empty:
-  // all are in use.
+  static constexpr std::size_t most_of_a_user = 64;
+  // Returns the token. Where the user has the most, the session that was used longest ago ends, if that is a minute
+  // ago; else none is opened, and the token is empty.
   std::string open(const UserConfig& user, SessionKind kind);
   static std::string id_of(const std::string& token);
   // What must come back with everything that changes something; only who has the token can know it.

@@ -37,7 +37,10 @@ HttpAnswer log_in_wall(const HttpRequest& request, Access& access) {
     answer.headers.back().second = "./login?token=unknown";
   } else if (request.identity.user != identity->user || !access.is_wall(request.identity)) {
     const Access::Session session = access.open_session(*identity, SessionKind::wall);
-    if (session.token.empty()) return http_busy("64 screens are on with this token; make another user's", 60);
+    if (session.token.empty()) {
+      const std::string most = std::to_string(Sessions::most_of_a_user);
+      return http_busy(most + " screens are on with this token; make another user's", 60);
+    }
     answer.headers.emplace_back("Set-Cookie",
                                 session_cookie_text(session.token, request, SessionKind::wall, session.longest));
   }

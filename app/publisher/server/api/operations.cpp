@@ -304,7 +304,10 @@ HttpAnswer log_in(const ApiCall& call) {
   if (!result.identity) throw ApiError(401, "wrong user or password");
   if (!result.identity->config) return json_answer(200, session_json(*result.identity, ""));  // no login is needed
   const Access::Session session = call.api.access.open_session(*result.identity);
-  if (session.token.empty()) throw ApiError(503, "this user has 64 sessions that are in use", 60);
+  if (session.token.empty()) {
+    const std::string most = std::to_string(Sessions::most_of_a_user);
+    throw ApiError(503, "this user has " + most + " sessions that are in use", 60);
+  }
   HttpAnswer answer = json_answer(200, session_json(*result.identity, session.csrf));
   answer.headers.emplace_back("Set-Cookie",
                               session_cookie_text(session.token, call.request, SessionKind::login, session.longest));

@@ -47,7 +47,7 @@ LivePlace place_of(const HttpGate::Passed& passed) {
   const std::string& camera = passed.camera->camera;
   const auto sound = passed.request.query.find("sound");
   const bool listens = sound != passed.request.query.end() && sound->second == "1";
-  return {camera, has_output ? camera + "/" + output->second : camera, listens};
+  return {camera, has_output ? camera + "/" + output->second : camera, listens ? LiveForm::sound : LiveForm::fmp4};
 }
 
 // Nothing: it is answered here. Whose node it is not known of is another matter.

@@ -35,8 +35,8 @@ class LiveSocket : public std::enable_shared_from_this<LiveSocket> {
         event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         feed_(connection_->shared().rig, place.camera, place.stream,
               connection_->shared().viewers.add(place.stream, exchange.facts.address, passed_.request.identity.user,
-                                                place.form_name()),
-              event_->waker(), place.form()) {}
+                                                viewer_form(place.form)),
+              event_->waker(), place.form) {}
 
   awaitable<void> run(const HttpMessage& request) {
     connection_->stream().tcp().expires_never();
@@ -130,8 +130,7 @@ class LiveAnswer {
         stream_(connection_->shared().rig.stream(place.stream)),
         event_(std::make_shared<HttpEvent>(connection_->shared().io)),
         counters_(connection_->shared().viewers.add(place.stream, exchange.facts.address,
-                                                    exchange.passed.request.identity.user,
-                                                    form == LiveForm::mpegts ? "mpegts" : "mp4")),
+                                                    exchange.passed.request.identity.user, viewer_form(form))),
         form_(form) {}
 
   awaitable<void> run() {

@@ -70,8 +70,8 @@ class Watched {
     refused_.clear();
     if (!feed_) {
       const HttpRequest& request = exchange_->passed.request;
-      auto counters = all.viewers.add(place_.stream, request.address, request.identity.user, place_.form_name());
-      feed_.emplace(all.rig, place_.camera, place_.stream, std::move(counters), ready_, place_.form());
+      auto counters = all.viewers.add(place_.stream, request.address, request.identity.user, viewer_form(place_.form));
+      feed_.emplace(all.rig, place_.camera, place_.stream, std::move(counters), ready_, place_.form);
     }
     feed_->look();
   }

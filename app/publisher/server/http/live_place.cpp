@@ -34,7 +34,7 @@ bool is_awaited(const Nodes* nodes, const std::string& camera) {
 LivePlace live_place(const std::string& name) {
   const bool sound = name.ends_with(sound_mark);
   const std::string stream = name.substr(0, name.size() - (sound ? sound_mark.size() : 0));
-  return {stream.substr(0, stream.find('/')), stream, sound};
+  return {stream.substr(0, stream.find('/')), stream, sound ? LiveForm::sound : LiveForm::fmp4};
 }
 
 std::optional<LiveRefusal> refuse_place(const RigView& rig, const Nodes* nodes, const LivePlace& place) {

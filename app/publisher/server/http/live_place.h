@@ -15,12 +15,8 @@ namespace campipe {
 // Of a camera's stream.
 struct LivePlace {
   std::string camera;
-  std::string stream;  // "dock" or "dock/small"
-  bool sound = false;  // its sound is wanted, and not its frames
-
-  // As a page gets it.
-  [[nodiscard]] LiveForm form() const { return sound ? LiveForm::sound : LiveForm::fmp4; }
-  [[nodiscard]] const char* form_name() const { return sound ? "sound" : "fmp4"; }
+  std::string stream;              // "dock" or "dock/small"
+  LiveForm form = LiveForm::fmp4;  // as a page gets it: sound is its sound, without its frames
 };
 // `name`: as in `streams` of /live: "dock", "dock/small", or "dock?sound=1".
 LivePlace live_place(const std::string& name);

@@ -1,6 +1,7 @@
 // What a live stream consists of, in the form in which it is watched: pieces, and the header before them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,11 @@ namespace campipe {
 // transport stream packets, tables before key frames. mp4: for players, as fmp4, and one fragment for each frame of
 // audio. sound: for browsers, audio alone, encoded as AAC where they would not play it: each of its pieces is `key`.
 enum class LiveForm : std::uint8_t { packets, fmp4, mpegts, mp4, sound };
+// As the list of viewers has it; packets are RTSP's.
+constexpr const char* viewer_form(LiveForm form) {
+  constexpr std::array names{"rtsp", "fmp4", "mpegts", "mp4", "sound"};
+  return names.at(static_cast<std::size_t>(form));
+}
 
 using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
 
