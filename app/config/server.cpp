@@ -207,7 +207,7 @@ void check_sessions(const Given<RigConfig>& file, Report& report) {
   refuse(*idle.node, "at most `longest`, which is " + shown(*longest.node), report);
 }
 
-// Whose screen it is would be decided by the names.
+// Refuses a token that two users have: the screen would be the first user's by name.
 void check_tokens(const Given<RigConfig>& file, Report& report) {
   std::map<std::string, const std::string*> owners;
   for (const Given<UserConfig>& user : file.users) {

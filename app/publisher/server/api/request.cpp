@@ -311,7 +311,7 @@ json status_for_viewers(const json& status) {
   if (shown.contains("rtsp")) {
     const auto address = shown["rtsp"].value("address", "");
     const auto parsed = split_listen_address(address);
-    // That nobody else can reach it is no secret.
+    // A loopback address tells nobody where the rig is.
     if (!parsed || !is_loopback(*parsed))
       shown["rtsp"]["address"] = address.substr(std::min(address.rfind(':'), address.size()));
   }

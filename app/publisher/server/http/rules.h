@@ -49,7 +49,7 @@ struct HttpFacts {
   std::string accept;
   std::string accept_encoding;
   std::string body;
-  bool browser = false;  // by its User-Agent. Over plain HTTP browsers send no Sec-Fetch-… but to the machine itself
+  bool browser = false;  // its User-Agent is one. Browsers send Sec-Fetch-… over TLS and to loopback alone
   bool upgrade = false;  // to WebSocket
 };
 

@@ -41,7 +41,7 @@ struct HttpRequest {
   std::string base = {};   // "/cams": below which a proxy shows this; empty: nowhere, or it does not say so
   bool takes_gzip = false;
   std::uint16_t port = 0;  // in its `Host`; 0: none
-  bool is_head = false;    // it was HEAD: its sender looks, and does nothing
+  bool is_head = false;    // it was HEAD, which changes nothing
 };
 // Whose recordings a thread is looking at, which may wait for their disk. Any thread.
 class DiskNote {

@@ -62,7 +62,7 @@ class CameraPage {
   #tile;
   #camera = null;
   #isAsking = false; // the rig to do something
-  #isAway = false; // the rig, or the camera
+  #isAway = false; // the rig does not answer, or does not have this camera
   #facts = el('dl', {class: 'facts'});
   #links = el('ul', {class: 'links'});
   #motion = el('div', {});
@@ -147,7 +147,7 @@ class CameraPage {
   #update({status, rates}) {
     if (!status) return this.#forget();
     const camera = status.cameras?.[this.#name];
-    if (camera && this.#isAway) setText(this.#error, ''); // it said so
+    if (camera && this.#isAway) setText(this.#error, ''); // which may have said that it is away
     this.#isAway = !camera;
     this.#missing.hidden = Boolean(camera);
     this.#body.hidden = !camera;

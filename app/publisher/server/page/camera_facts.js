@@ -113,10 +113,10 @@ function item(label, address) {
   return el('li', {}, el('small', {}, label), code, copyButton(code));
 }
 
-// Where the RTSP server is, as seen from this browser; empty: the rig has none.
 const isLoopback = (host) => /^(localhost|127\..*|\[?::1\]?)$/.test(host);
 
-// Empty: it is off, or this browser is on another machine than the one that it is for.
+// Where the RTSP server is, as seen from this browser. Empty: it is off, or listens on loopback, and this browser is on
+// another machine.
 function rtspBase(status) {
   const [, host, port] = /^(.*):(\d+)$/.exec(status.rtsp?.address ?? '') ?? [];
   const isReached = !isLoopback(host ?? '') || isLoopback(location.hostname);

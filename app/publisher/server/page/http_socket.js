@@ -93,7 +93,7 @@ async function ask() {
   for (const socket of sockets) socket.end(retry, reason);
 }
 
-// Of a WebSocket what LiveSocket uses, for one stream: "dock", "dock/small", or "dock?sound=1".
+// Has the part of a WebSocket's interface that LiveSocket uses. `stream`: "dock", "dock/small", or "dock?sound=1".
 export class HttpSocket {
   onopen = () => {};
   onmessage = () => {};

@@ -14,7 +14,7 @@ export class LiveEdge {
   #jumped = -Infinity;
   #step = 0; // s between frames, smoothed
   goal = shortest;
-  least = 0; // s: what else needs it so, such as the sound, which comes later
+  least = 0; // s: the goal is no less; the player of the sound sets it, as sound comes later than frames
   newest = 0; // where the newest frame begins
   jumps = 0;
   held = 0; // s that frames are held back, smoothed
@@ -52,7 +52,7 @@ export class LiveEdge {
       video.currentTime = Math.max(0, this.newest - this.goal);
       return;
     }
-    const slowest = this.least > 0 && late < -0.03 ? 0.95 : 1; // else it is held back by what is late itself
+    const slowest = this.least > 0 && late < -0.03 ? 0.95 : 1; // without sound, frames that come late hold the video back themselves
     const rate = late > 0.3 ? 1.1 : late > 0.1 ? 1.05 : late > 0.03 ? 1.02 : slowest;
     if (video.playbackRate !== rate) video.playbackRate = rate;
   }

@@ -13,7 +13,8 @@ let asking = false;
 
 export const goesByHttp = () => refusals >= allowed;
 
-// Whether a connection may be held for the status: a browser has six to a host, and asking why needs one.
+// False while a failed WebSocket is looked into. That takes one of the six connections that a browser has to a host, so
+// the status must not hold another one.
 export const webSocketsPass = () => !asking && refusals === 0;
 
 // The same address without WebSocket: 426 is the server's own answer, and says that nothing else was wrong.

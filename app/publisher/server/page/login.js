@@ -49,7 +49,7 @@ export function show(main, url) {
     navigate(target(url), {replace: true});
   }
 
-  // What this tab fails to load, it asks for when somebody logs in here.
+  // Another tab's login holds for this one. Where its session cannot be loaded, the form stays.
   const close = onOtherLogin(() => takeLogin().then(goOn, () => {}));
 
   async function submit(event) {

@@ -86,7 +86,7 @@ export class SoundPlayer {
     if (this.audio.paused) this.audio.play().catch(() => {}); // tried again; who listens has clicked
   }
 
-  // By how late the sound has come in the last seconds. Frames do not wait for sound that has stopped.
+  // Holds frames back for as long as the sound was late in the last seconds, and not at all once it has stopped.
   #holdFrames(late) {
     this.#hold = late > longestHold ? 0 : Math.max(late, 0.98 * this.#hold);
     this.#video.hold(this.#hold);
