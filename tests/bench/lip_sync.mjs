@@ -10,22 +10,9 @@ import {spawnSync} from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import {parseArgs} from 'node:util';
-import {modulesFolder} from '../web/modules_folder.mjs';
+import {readOptions} from './browser_options.mjs';
 
-const root = path.join(import.meta.dirname, '../..');
-const text = (value) => ({type: 'string', default: value});
-const {values: options} = parseArgs({
-  options: {
-    seconds: text('30'),
-    browser: text('/usr/bin/chromium'),
-    program: text(path.join(root, 'build/release/app/campipe')),
-    modules: text(path.join(root, 'build/release/tests/web')),
-  },
-});
-process.env.CAMPIPE_PROGRAM = path.resolve(options.program);
-process.env.CAMPIPE_TEST_CHROMIUM = options.browser;
-process.env.CAMPIPE_TEST_MODULES = modulesFolder(options.modules);
+const options = readOptions({seconds: '30'});
 const {Rig} = await import('../web/rig.mjs');
 const {openBrowser, openPage} = await import('../web/browser.mjs');
 const {watchAudio} = await import('../web/heard.mjs');

@@ -12,26 +12,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
-import {parseArgs} from 'node:util';
-import {modulesFolder} from '../web/modules_folder.mjs';
+import {readOptions} from './browser_options.mjs';
 
-const root = path.join(import.meta.dirname, '../..');
-const text = (value) => ({type: 'string', default: value});
-const {values: options} = parseArgs({
-  options: {
-    cameras: text('16'),
-    rate: text('10'),
-    seconds: text('60'),
-    bitrate: text('1M'),
-    still: text('1000'),
-    browser: text('/usr/bin/chromium'),
-    program: text(path.join(root, 'build/release/app/campipe')),
-    modules: text(path.join(root, 'build/release/tests/web')),
-  },
-});
-process.env.CAMPIPE_PROGRAM = path.resolve(options.program);
-process.env.CAMPIPE_TEST_CHROMIUM = options.browser;
-process.env.CAMPIPE_TEST_MODULES = modulesFolder(options.modules);
+const options = readOptions({cameras: '16', rate: '10', seconds: '60', bitrate: '1M', still: '1000'});
 const {Rig, eventually} = await import('../web/rig.mjs');
 const {openBrowser, openPage} = await import('../web/browser.mjs');
 
@@ -83,7 +66,7 @@ try {
   const page = await openPage(browser, {width: 1920, height: 1080});
   await page.goto(rig.base);
   await eventually('every camera is shown', () =>
-    page.evaluate((count) => document.querySelectorAll('.tile[aria-label$=": Live"]').length === count, cameras),
+    page.evaluate((count) => document.querySelectorAll('.tile:not(.dimmed) .dot.good').length === count, cameras),
   );
   await sleep(10000);
   await page.evaluate(countPictures);
