@@ -55,7 +55,7 @@ describe('layout', {timeout: 300000}, () => {
   });
 
   test('Tab reaches each camera of a wall that scrolls', async () => {
-    await page.setViewportSize({width: 390, height: 300});
+    await page.setViewportSize({width: 300, height: 300});
     await page.goto(rig.base);
     await page.waitForSelector('.grid.scrolls');
     for (const name of names) await page.waitForSelector(tile(name));
