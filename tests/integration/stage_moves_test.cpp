@@ -34,7 +34,7 @@ std::string keys_of(const Way& way) {
   return "    filters: " + way.filters + "\n    placement: " + way.placement + "\n";
 }
 
-// Of frames by which nobody is late, since none may be dropped.
+// No frame may be dropped: a sanitizer needs a lower rate for that.
 constexpr int rate = is_sanitized ? 5 : 25;
 MoveRig rig_of(const std::string& keys, const std::string& policy = "drop") { return MoveRig(keys, policy, {}, rate); }
 

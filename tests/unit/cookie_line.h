@@ -1,4 +1,4 @@
-// The header with which a browser that has logged in asks.
+// The Cookie header of a browser that has logged in.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ TEST_F(HttpServerTest, WithUsersWantsToKnowWhoItIs) {
   EXPECT_EQ(ask(port(), "GET /login", "Host: rig.example\r\n").status, 200) << "who logs in may use any name";
 }
 
-// It would open a window of its own over the page's, also from a place that sends no Sec-Fetch-Mode.
+// A challenge opens the browser's own password window. From another machine over plain HTTP no Sec-Fetch-Mode comes.
 TEST_F(HttpServerTest, AsksNoBrowserForAPassword) {
   start(guarded_config());
   const auto is_asked = [&](const std::string& headers) {
