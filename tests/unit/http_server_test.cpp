@@ -65,12 +65,18 @@ TEST_F(HttpServerTest, KeepsConnections) {
 TEST_F(HttpServerTest, AnswersWithNothingWhereTheBrowserHasIt) {
   start(open_config());
   const Reply first = ask(port(), "GET /tagged");
-  EXPECT_EQ(first.body, "page");
+  EXPECT_EQ(first.body, std::string(2000, 'p'));
   EXPECT_EQ(first.headers.at("cache-control"), "no-cache");
   const Reply again = ask(port(), "GET /tagged", "If-None-Match: " + first.headers.at("etag") + "\r\n");
   EXPECT_EQ(again.status, 304);
   EXPECT_EQ(again.body, "");
   EXPECT_EQ(ask(port(), "GET /tagged", "If-None-Match: \"2\"\r\n").status, 200);
+
+  const std::string gzip = "Accept-Encoding: gzip\r\n";
+  const std::string small_tag = ask(port(), "GET /tagged", gzip).headers.at("etag");
+  EXPECT_NE(small_tag, first.headers.at("etag")) << "it names other bytes";
+  EXPECT_EQ(ask(port(), "GET /tagged", gzip + "If-None-Match: " + small_tag + "\r\n").status, 304);
+  EXPECT_EQ(ask(port(), "GET /tagged", "If-None-Match: " + small_tag + "\r\n").status, 200);
 }
 
 TEST_F(HttpServerTest, TellsNobodyWhyAHandlerFailed) {
@@ -201,7 +207,10 @@ TEST_F(HttpServerTest, CompressesForThoseWhoTakeIt) {
   TemporaryFolder folder;
   std::ofstream(folder.path() / "body.gz", std::ios::binary) << small.body;
   EXPECT_EQ(output_of("gzip -dc " + (folder.path() / "body.gz").string()), plain.body);
-  EXPECT_FALSE(ask(port(), line, "Accept-Encoding: gzip;q=0, *\r\n").headers.contains("content-encoding"));
+  for (const std::string refused : {"gzip;q=0, *", "gzip;level=1; Q=0.0"}) {
+    const Reply reply = ask(port(), line, "Accept-Encoding: " + refused + "\r\n");
+    EXPECT_FALSE(reply.headers.contains("content-encoding")) << refused;
+  }
   EXPECT_FALSE(ask(port(), "GET /api/v1/", "Accept-Encoding: gzip\r\n").headers.contains("content-encoding"))
       << "it is small already";
 }

@@ -71,6 +71,7 @@ class HttpServerTest : public testing::Test {
     const auto send_file = [this](const HttpRequest&) {
       HttpAnswer answer;
       answer.file = in_own_folder(file_);
+      answer.saved_as = answer.file.name.filename();
       return answer;
     };
     std::vector<HttpServer::Route> routes{
@@ -79,7 +80,7 @@ class HttpServerTest : public testing::Test {
         {"/tagged", true,
          [](const HttpRequest&) {
            HttpAnswer answer;
-           answer.body = "page";
+           answer.body = std::string(2000, 'p');
            answer.headers = {{"ETag", "\"1\""}, {"Cache-Control", "no-cache"}};
            return answer;
          }},

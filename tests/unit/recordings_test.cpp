@@ -199,7 +199,9 @@ TEST_F(RecordingsTest, OnlyWhatTheIndexNamesCanBeHad) {
   const HttpAnswer good = file("ann", "dock/main/day1/a.mp4");
   EXPECT_EQ(good.file.whole(), folder_ / "day1/a.mp4");
   EXPECT_EQ(good.type, "video/mp4");
+  EXPECT_EQ(good.saved_as, "dock_a.mp4");
   EXPECT_EQ(file("ann", "dock/small/s.mkv").type, "video/x-matroska");
+  EXPECT_EQ(file("ann", "dock/small/s.mkv").saved_as, "dock-small_s.mkv");
   EXPECT_EQ(file("ann", "dock/main/day1/a.mp4", {{"download", ""}}).file.whole(), good.file.whole());
   for (const std::string id : {"dock/main/other.mp4",
                                "dock/main/deleted.mp4",

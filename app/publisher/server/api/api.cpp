@@ -61,6 +61,15 @@ void check_permission(const ApiOperation& operation, const HttpRequest& request,
                                   choice_name(operation.needed), for_all ? " for all cameras" : ""));
 }
 
+// A browser saves the recordings of all cameras into one folder, and many files are named by their time alone.
+std::string name_to_save(const std::string& id, const PathBelow& file) {
+  const std::string name = file.name.filename();
+  const std::string camera = Recordings::camera_of(id);
+  if (name.find(camera) != std::string::npos) return name;
+  const std::string output = id.substr(camera.size() + 1, id.find('/', camera.size() + 1) - camera.size() - 1);
+  return camera + (output == "main" ? "" : "-" + output) + "_" + name;
+}
+
 }  // namespace
 
 Api::Api(RigView& rig, Access& access, Viewers viewers, Nodes* nodes, NodesWall* wall)
@@ -139,6 +148,7 @@ HttpAnswer Api::recording_file(const HttpRequest& request) try {
     HttpAnswer answer;
     answer.type = file.name.extension() == ".mkv" ? "video/x-matroska" : "video/mp4";
     answer.file = file;
+    answer.saved_as = name_to_save(id, file);
     answer.headers = {{"Cache-Control", "private, no-cache"}};
     return answer;
   });

@@ -19,9 +19,14 @@ constexpr int memory_level = 8;
 
 // "gzip;q=0" is a refusal, as is "gzip; Q=0.000".
 bool is_refused(std::string_view parameters) {
-  const std::size_t equals = parameters.find('=');
-  if (equals == std::string_view::npos || lower_case(trimmed(parameters.substr(0, equals))) != "q") return false;
-  return parameters.substr(equals + 1).find_first_of("123456789") == std::string_view::npos;
+  while (!parameters.empty()) {
+    const std::string_view item = parameters.substr(0, parameters.find(';'));
+    parameters.remove_prefix(std::min(parameters.size(), item.size() + 1));
+    const std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos || lower_case(trimmed(item.substr(0, equals))) != "q") continue;
+    return item.substr(equals + 1).find_first_of("123456789") == std::string_view::npos;
+  }
+  return false;
 }
 
 void begin_gzip(z_stream& stream, int level) {
@@ -92,8 +97,14 @@ void compress(HttpAnswer& answer, bool takes_gzip) {
 }
 
 void name_encoding(HttpAnswer& answer, bool is_gzip) {
+  if (is_gzip) {
+    // A strong tag names bytes (RFC 9110, 8.8.3), and these are others.
+    for (auto& [name, value] : answer.headers) {
+      if (name == "ETag" && value.ends_with('"')) value.insert(value.size() - 1, "-gzip");
+    }
+    answer.headers.emplace_back("Content-Encoding", "gzip");
+  }
   answer.headers.emplace_back("Vary", "Accept-Encoding");
-  if (is_gzip) answer.headers.emplace_back("Content-Encoding", "gzip");
 }
 
 }  // namespace campipe

@@ -18,9 +18,10 @@ namespace http = boost::beast::http;
 using asio::awaitable;
 using asio::use_awaitable;
 
-awaitable<bool> send_head_alone(HttpConnection& connection, HttpConnection::Exchange& exchange, HttpAnswer& head) {
+awaitable<bool> send_head_alone(HttpConnection& connection, HttpConnection::Exchange& exchange,
+                                const HttpAnswer& head) {
   if (exchange.facts.method != "HEAD") co_return false;
-  co_await connection.send(head, exchange);
+  co_await EndlessAnswer(connection, exchange).begin(head);
   co_return true;
 }
 

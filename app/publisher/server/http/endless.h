@@ -8,7 +8,7 @@ namespace campipe {
 
 // Answers a request that asks for the head alone. False: this one asks for the rest too, and nothing was sent.
 boost::asio::awaitable<bool> send_head_alone(HttpConnection& connection, HttpConnection::Exchange& exchange,
-                                             HttpAnswer& head);
+                                             const HttpAnswer& head);
 
 class EndlessAnswer {
  public:

@@ -33,8 +33,7 @@ std::string etag_of(const struct stat& file) {
 }
 
 // RFC 6266: the name in ASCII for old programs, and as it is.
-std::string disposition_of(const PathBelow& path) {
-  const std::string name = path.name.filename();
+std::string disposition_of(const std::string& name) {
   std::string plain;
   for (const char c : name) {
     const bool is_safe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
@@ -127,7 +126,7 @@ FileAnswer open_file(const HttpAnswer& answer, const HttpFacts& facts, bool down
   out.head.headers = answer.headers;
   out.head.headers.insert(out.head.headers.end(),
                           {{"ETag", etag}, {"Last-Modified", modified}, {"Accept-Ranges", "bytes"}});
-  if (download) out.head.headers.emplace_back("Content-Disposition", disposition_of(answer.file));
+  if (download) out.head.headers.emplace_back("Content-Disposition", disposition_of(answer.saved_as));
   if (matches_etag(facts.conditions.if_none_match, etag)) {
     out.head.status = 304;
     out.fd.reset();

@@ -69,6 +69,7 @@ struct HttpAnswer {
   // Sent instead of `body`, with ranges, where it has a name; its ending gives the type, and with the query
   // `download` it is to be saved. That this sender may read it is the handler's affair.
   PathBelow file;
+  std::string saved_as;  // the name for that
   // Says what is answered instead of all this, on a thread that may wait for a disk; handlers themselves may not. It
   // owns all that it uses: where the disk does not answer, neither it nor its thread is waited for at the end.
   using DiskWork = std::function<HttpAnswer(DiskNote& note)>;

@@ -268,12 +268,12 @@ class CameraPage {
 
   async #loadHistory() {
     try {
-      if (!document.hidden) {
+      if (!document.hidden && !this.#body.hidden) {
         const history = await get(`cameras/${encodeURIComponent(this.#name)}/history`);
         for (const plot of this.#plots) plot.data = history;
       }
     } catch {
-      // the status says more; a camera that is not there may come
+      // the status says more
     }
     if (!this.#closed) this.#timer = setTimeout(() => this.#loadHistory(), historyPeriod);
   }
