@@ -10,15 +10,15 @@ CameraPushes::CameraPushes(const ResolvedOutput& config, const StateHandler& on_
   if (permit.open != nullptr) permit.open->store(0);  // connections of a predecessor died with it
   for (const PushUrl& url : config.push) {
     const std::string name = push_name(url);
-    const auto report = [name, on_state, camera = camera_](PushState state, const std::string& reason) {
-      if (state == PushState::connected) {
+    const auto tell = [name, on_state, camera = camera_](const PushReport& report) {
+      if (report.state == PushState::connected) {
         spdlog::info("{}: pushes to {}", camera, name);
       } else {
-        spdlog::warn("{}: cannot push to {}: {}", camera, name, reason);
+        spdlog::warn("{}: cannot push to {}: {}", camera, name, report.reason);
       }
-      on_state(name, state, reason);
+      on_state(name, report);
     };
-    targets_.push_back({url, std::make_unique<Pusher>(url, report, PushPatience(), permit), std::nullopt});
+    targets_.push_back({url, std::make_unique<Pusher>(url, tell, PushPatience(), permit), std::nullopt});
   }
 }
 

@@ -19,7 +19,7 @@ struct ResolvedOutput;
 class CameraPushes {
  public:
   // `url`: for people. On a thread of the target's; it has been logged.
-  using StateHandler = std::function<void(const std::string& url, PushState state, const std::string& reason)>;
+  using StateHandler = std::function<void(const std::string& url, const PushReport& report)>;
 
   // What the permit points to outlives it.
   CameraPushes(const ResolvedOutput& config, const StateHandler& on_state, const PushPermit& permit = {});

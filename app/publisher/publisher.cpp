@@ -149,8 +149,8 @@ class Publisher {
       spdlog::info("{}: recording goes on; {} packets are not in it", name, unrecorded);
       child_.send(messages::RecordResumed{{output}});
     };
-    events.on_push_state = [this, output](const std::string& url, PushState state, const std::string& reason) {
-      child_.send(messages::PushChanged{output, url, name_of(state), reason});
+    events.on_push_state = [this, output](const std::string& url, const PushReport& report) {
+      child_.send(messages::PushChanged{output, url, name_of(report.state), report.reason, report.cause});
     };
     if (asked.events && !events_file_) events_file_.emplace(*asked.events, config.node);
     if (asked.motion) {

@@ -87,6 +87,8 @@ struct OutputRecording {
 struct Push {
   std::string state;
   std::string reason;
+  std::string cause;       // the reason without the target's address
+  std::int64_t since = 0;  // UTC; that it is in that state
 };
 
 // How far sources have passed on packets as they came, on the stream's time line. Kept where a ring is replaced: the

@@ -273,7 +273,11 @@ void MessageRouter::on(const AboutOutput& about, const messages::RecordResumed&)
 }
 
 void MessageRouter::on(const AboutOutput& about, const messages::PushChanged& changed) {
-  about.output.push[changed.url] = {changed.state, changed.reason};
+  Push& push = about.output.push[changed.url];
+  if (push.state != changed.state) push.since = utc_now_ns();
+  push.state = changed.state;
+  push.reason = changed.reason;
+  push.cause = changed.cause;
 }
 
 void MessageRouter::on_request(const ManagedProcess& by, messages::Request request) {

@@ -84,7 +84,10 @@ nlohmann::json output_report(const Camera& camera, const Output& output, const R
   if (const OutputRecording& recording = output.recording; !recording.paused.empty())
     put_with_time(report, "recording_paused", recording.paused, recording.paused_since);
   if (!output.reason.empty()) report["reason"] = output.reason;
-  for (const auto& [url, push] : output.push) report["push"][url] = {{"state", push.state}, {"reason", push.reason}};
+  for (const auto& [url, push] : output.push) {
+    report["push"][url] = {
+        {"state", push.state}, {"since_utc", utc_text(push.since)}, {"reason", push.reason}, {"cause", push.cause}};
+  }
   return report;
 }
 

@@ -22,8 +22,22 @@ constexpr auto max_time = std::chrono::seconds(4);
 constexpr auto permit_slice = std::chrono::milliseconds(100);  // how often a limited permit is looked at
 constexpr auto no_permit =
     "stopped: as far as this node knows, it may not push now, since another node may (etcd has not confirmed its "
-    "lease, "
-    "or the camera goes there)";
+    "lease, or the camera goes there)";
+
+std::string cause_of(const PushError& error) {
+  if (error.remedy == PushError::Remedy::none) return "the target cannot take this kind of stream";
+  if (error.remedy == PushError::Remedy::credentials) return "the target refuses the credentials";
+  switch (error.code) {
+    case AVERROR(ENOENT):  // a name that is not known
+    case AVERROR(ECONNREFUSED):
+    case AVERROR(EHOSTUNREACH):
+    case AVERROR(ENETUNREACH):
+    case AVERROR(ETIMEDOUT):
+      return "the target cannot be reached, or does not answer";
+    default:
+      return "the target refused the stream, or ended the connection";
+  }
+}
 
 PushPacket copy(const PacketView& packet, std::span<const std::uint8_t> data) {
   PushPacket copied;
@@ -113,13 +127,13 @@ class Pusher::Sender {
           report_no_permit();
           continue;
         }
-        report(PushState::failed, error.code, error.what());
+        report(error.code, {PushState::failed, error.what(), cause_of(error)});
         if (error.remedy == PushError::Remedy::none) unfit = stream;
         if (unfit == stream) continue;
         if (connected_ && Clock::now() - begin > patience_.call) waits.reset();  // it stood for a while
         wait(waits.next(error.remedy == PushError::Remedy::credentials));
       } catch (const std::exception& error) {  // no memory
-        report(PushState::failed, AVERROR(ENOMEM), error.what());
+        report(AVERROR(ENOMEM), {PushState::failed, error.what(), "campipe has no memory for it"});
         wait(waits.next(true));
       }
     }
@@ -152,7 +166,7 @@ class Pusher::Sender {
     PushConnection connection(target_, *stream, patience_.call, [this] { return must_leave(); });
     connected_ = true;
     ++connects_;
-    report(PushState::connected, 0, "");
+    report(0, {PushState::connected, "", ""});
     while (auto packet = next_packet(stream)) {
       try {
         connection.send(std::move(*packet));
@@ -185,7 +199,7 @@ class Pusher::Sender {
 
   void report_no_permit() {
     lose_waiting();
-    report(PushState::failed, AVERROR(EPERM), no_permit);
+    report(AVERROR(EPERM), {PushState::failed, no_permit, no_permit});
   }
 
   void wait(std::chrono::nanoseconds time) {
@@ -196,10 +210,11 @@ class Pusher::Sender {
   // A connection that stands may say good-bye; one that does not is not worth waiting for.
   bool must_leave() const { return !permit_.holds() || (finishing_ && (!connected_ || now_ns() >= leave_at_)); }
 
-  void report(PushState state, int code, const std::string& reason) {
+  // The same code means the same report.
+  void report(int code, const PushReport& news) {
     if (reported_ == code) return;
     reported_ = code;
-    on_state_(state, reason);
+    on_state_(news);
   }
 
   PushTarget target_;

@@ -25,6 +25,12 @@ namespace campipe {
 enum class PushState : std::uint8_t { connected, failed };
 const char* name_of(PushState state);
 
+struct PushReport {
+  PushState state;
+  std::string reason;  // of a failure; names no secrets, but may name the target's address
+  std::string cause;   // the kind of failure, for those who may not see the address
+};
+
 struct PushCounts {
   std::uint64_t sent = 0;
   std::uint64_t dropped = 0;
@@ -40,8 +46,8 @@ struct PushPatience {
 
 class Pusher {
  public:
-  // On the pusher's thread, for each change: connected, or why not (or not any more). No secrets are in the reason.
-  using StateHandler = std::function<void(PushState state, const std::string& reason)>;
+  // On the pusher's thread, for each change: connected, or why not (or not any more).
+  using StateHandler = std::function<void(const PushReport& report)>;
 
   // Throws Error where check_push() complains. Connects later. What the permit points to outlives it.
   Pusher(const PushUrl& url, StateHandler on_state, const PushPatience& patience = {}, const PushPermit& permit = {});

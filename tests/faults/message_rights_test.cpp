@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
         wrong("WorkerWithALargeBody", "worker 0",
               messages::OutputFailed{{OutputId(0), std::string(Channel::max_inline_body, 'x')}}, "is ended:"),
         wrong("PublisherOfManyTargets", "publisher",
-              messages::PushChanged{OutputId(0), "rtmp://nowhere", "running", ""}, "more targets than there are"),
+              messages::PushChanged{OutputId(0), "rtmp://nowhere", "failed", "", ""}, "more targets than there are"),
         wrong("WorkerThatDecodes", "worker 1", messages::FrameRing{EdgeId(1), 2, 25, 0, "", {}},
               "an edge that another process writes", 1),
         wrong("PublisherThatDecodes", "publisher", messages::SourceOver{CameraId(0), "none", false}, not_its_own),

@@ -298,7 +298,8 @@ TEST_F(ApiTest, PlacesAndProcessesAreShownToAdministratorsOnly) {
   dock["recording"] = "/srv/recordings/dock/a.mp4";
   dock["recording_paused"] = "cannot write '/srv/recordings/dock/a.mp4': No space left on device";
   dock["reason"] = "rtsp://10.0.0.11/live?session=7: 404; see (/var/log/campipe.log)";
-  dock["push"] = {{"rtmp://host/app/k3y", {{"state", "waiting"}, {"reason", "rtmp://host/app/k3y: refused"}}}};
+  dock["push"] = {
+      {"rtmp://host/app/k3y", {{"state", "failed"}, {"reason", "rtmp://host/app/k3y: refused"}, {"cause", "refused"}}}};
   dock["outputs"]["small"]["recording"] = "recordings/small.mp4";
   rig_.set_status({{"cameras",
                     {{"dock", dock},
@@ -324,7 +325,7 @@ TEST_F(ApiTest, PlacesAndProcessesAreShownToAdministratorsOnly) {
     EXPECT_EQ(camera["recording"], "a.mp4");
     EXPECT_EQ(camera["recording_paused"], "cannot write 'a.mp4': No space left on device");
     EXPECT_EQ(camera["reason"], "rtsp://10.0.0.11/live 404; see (campipe.log)");
-    EXPECT_EQ(camera["push"], (json{{"rtmp://host", {{"state", "waiting"}, {"reason", ""}}}}));
+    EXPECT_EQ(camera["push"], (json{{"rtmp://host", {{"state", "failed"}, {"reason", ""}, {"cause", "refused"}}}}));
     EXPECT_EQ(camera["outputs"]["small"]["recording"], "small.mp4");
   }
   EXPECT_EQ(told("visitor", "cameras/gate")["source"], "srt://10.0.0.12:9000");

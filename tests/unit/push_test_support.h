@@ -64,19 +64,14 @@ inline Clip make_clip(int count, Latency latency = Latency::low) {
 // What a pusher tells, and waiting for it.
 class States {
  public:
-  struct Told {
-    PushState state;
-    std::string reason;
-  };
-
   Pusher::StateHandler handler() {
-    return [this](PushState state, const std::string& reason) {
+    return [this](const PushReport& report) {
       const std::lock_guard lock(mutex_);
-      told_.push_back({state, reason});
+      told_.push_back(report);
       changed_.notify_all();
     };
   }
-  [[nodiscard]] std::vector<Told> told() {
+  [[nodiscard]] std::vector<PushReport> told() {
     const std::lock_guard lock(mutex_);
     return told_;
   }
@@ -84,13 +79,13 @@ class States {
   [[nodiscard]] bool wait(PushState state, std::ptrdiff_t times = 1) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, long_enough,
-                             [&] { return std::ranges::count(told_, state, &Told::state) >= times; });
+                             [&] { return std::ranges::count(told_, state, &PushReport::state) >= times; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Told> told_;
+  std::vector<PushReport> told_;
 };
 
 // A camera: offers the clip again and again in its own time until it is told to stop, or once.

@@ -317,7 +317,7 @@ TEST_F(Pushers, ConnectAnewForAnotherStream) {
 }
 
 TEST(PushTargets, AreToldWithoutTheirSecrets) {
-  const auto name = [](const std::string& url) { return Pusher({url}, [](PushState, const std::string&) {}).name(); };
+  const auto name = [](const std::string& url) { return Pusher({url}, [](const PushReport&) {}).name(); };
   EXPECT_EQ(name("rtsp://me:secret@10.0.0.1:8554/dock"), "rtsp://10.0.0.1:8554/dock");
   EXPECT_EQ(name("rtmp://me:secret@10.0.0.1/live/secret"), "rtmp://10.0.0.1/live/***");
   EXPECT_EQ(name("rtmps://10.0.0.1/live/secret?user=me/x"), "rtmps://10.0.0.1/live/***");
@@ -346,6 +346,26 @@ TEST_F(Pushers, DoNotTellWhatVariablesHold) {
   pusher.offer(clip.packets[0].view(), clip.stream);
   ASSERT_TRUE(states_.wait(PushState::failed));
   EXPECT_THAT(states_.told()[0].reason, AllOf(Not(HasSubstr("7351")), Not(HasSubstr("tok"))));
+}
+
+// Who may not see a target's address still hears of what kind a failure is.
+TEST_F(Pushers, TellTheCauseWithoutTheAddress) {
+  const Clip clip = make_clip(1);
+  const auto cause_with = [&](const std::string& url) {
+    States states;
+    Pusher pusher({url}, states.handler(), soon);
+    pusher.offer(clip.packets[0].view(), clip.stream);
+    EXPECT_TRUE(states.wait(PushState::failed));
+    return states.told().at(0).cause;
+  };
+  const auto cause_after = [&](const std::string& answer) {
+    const Server server(test::answering(answer + "\r\nCSeq: 1\r\n\r\n", 1));
+    return cause_with(url_of("rtsp", server.port(), "/in/k3y"));
+  };
+  EXPECT_EQ(cause_with(url_of("rtsp", test::free_port(), "/in/k3y")),
+            "the target cannot be reached, or does not answer");
+  EXPECT_EQ(cause_after("RTSP/1.0 401 not /in/k3y"), "the target refuses the credentials");
+  EXPECT_EQ(cause_after("RTSP/1.0 404 no /in/k3y"), "the target refused the stream, or ended the connection");
 }
 
 TEST(PushTargets, AreChecked) {

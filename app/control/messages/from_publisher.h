@@ -56,8 +56,9 @@ struct PushChanged {
   std::string url;  // without its password
   std::string state;
   std::string reason;
+  std::string cause;  // the reason without the target's address
   static void fields(auto& m, auto&& f) {
-    f("output", m.output), f("url", m.url), f("state", m.state), f("reason", m.reason);
+    f("output", m.output), f("url", m.url), f("state", m.state), f("reason", m.reason), f("cause", m.cause);
   }
 };
 

@@ -60,9 +60,10 @@ function outputTroubles(output, {state, reason, recording_paused: paused, record
     const title = withTime(`Recording paused${of}`, since);
     found.push({title, text: `${paused}; it goes on by itself once that is mended`});
   }
-  for (const [target, {state: pushed, reason: why}] of Object.entries(push ?? {})) {
+  for (const [target, {state: pushed, reason: why, cause, since_utc: failedSince}] of Object.entries(push ?? {})) {
     if (pushed !== 'failed') continue;
-    found.push({title: `Push failed${of}`, text: `${why || 'the log has the reason'}; it is tried again: ${target}`});
+    const title = withTime(`Push failed${of}`, failedSince);
+    found.push({title, text: `${why || cause || 'the log has the reason'}; it is tried again: ${target}`});
   }
   return found;
 }
