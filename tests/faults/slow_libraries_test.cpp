@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/rig_waits.h"
 #include "tests/paths.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -28,13 +28,7 @@ const std::string camera =
     "cameras:\n  cam:\n    source: \"test://pattern?width=160&height=120&rate=25\"\n    encode: {gop: 10}\n";
 
 std::string get(int port, const std::string& path) {
-  const std::string command = "curl -s -m 5 http://127.0.0.1:" + std::to_string(port) + path;
-  std::string text;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  char buffer[4096];
-  while (const std::size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
-  ::pclose(pipe);
-  return text;
+  return output_of("curl -s -m 5 http://127.0.0.1:" + std::to_string(port) + path);
 }
 
 TEST(SlowLibraries, KeepNobodyWaiting) {

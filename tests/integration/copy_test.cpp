@@ -4,32 +4,21 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
 
 namespace fs = std::filesystem;
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) > 0;) {
-    text.append(buffer.data(), size);
-  }
-  return text;
-}
 
 void run(const std::string& command) {
   Program program({"sh", "-c", command});

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <set>
 
 #include "core/big_endian.h"
@@ -18,6 +17,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/times_in.h"
 #include "tests/unit/coded_units.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -31,14 +31,6 @@ constexpr const char* quiet = "http_address: off\nrtsp_address: off\nworkers: {c
 void run(const std::string& command) {
   Program program({"sh", "-c", command});
   ASSERT_EQ(program.wait(), 0) << command;
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
-  std::string text;
-  std::string piece(4096, '\0');
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) text.append(piece, 0, size);
-  return text;
 }
 
 void write_file(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }

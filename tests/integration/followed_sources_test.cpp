@@ -6,12 +6,12 @@
 
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <set>
 
 #include "tests/integration/recording.h"
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -25,14 +25,6 @@ constexpr const char* quiet = "http_address: off\nrtsp_address: off\nworkers: {c
 void run(const std::string& command) {
   Program program({"sh", "-c", command});
   ASSERT_EQ(program.wait(), 0) << command;
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen((command + " 2>/dev/null").c_str(), "r"), ::pclose);
-  std::string text;
-  std::string piece(4096, '\0');
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) text.append(piece, 0, size);
-  return text;
 }
 
 // The width that ffprobe finds.

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <regex>
+#include <sstream>
 
 #include "core/error.h"
 #include "tests/integration/frame_hashes.h"
 #include "tests/integration/rig_run.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 
@@ -26,10 +27,9 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 std::vector<std::string> lines_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::vector<std::string> lines;
-  std::array<char, 512> line{};
-  while (std::fgets(line.data(), line.size(), pipe.get()) != nullptr) lines.emplace_back(line.data());
+  std::istringstream output(output_of(command));
+  for (std::string line; std::getline(output, line);) lines.push_back(line);
   return lines;
 }
 

@@ -14,6 +14,7 @@
 #include "tests/integration/rig_run.h"
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 
@@ -26,14 +27,8 @@ constexpr const char* quiet = "http_address: off\nrtsp_address: off\nworkers: {c
 
 // A line for each packet of the video: what it holds.
 std::string packets_of(const std::filesystem::path& file) {
-  const std::string command =
-      "ffprobe -v error -select_streams v:0 -show_entries packet=data_hash -show_data_hash md5 -of csv '" +
-      file.string() + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::string piece(4096, '\0');
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) text.append(piece, 0, size);
-  return text;
+  return output_of("ffprobe -v error -select_streams v:0 -show_entries packet=data_hash -show_data_hash md5 -of csv '" +
+                   file.string() + "'");
 }
 
 const ClipSpec plain{.name = "plain.mp4", .frames = 50, .b_frames = 2};

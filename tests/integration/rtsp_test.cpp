@@ -12,6 +12,7 @@
 #include "tests/integration/test_camera.h"
 #include "tests/integration/times_in.h"
 #include "tests/paths.h"
+#include "tests/unit/command_output.h"
 #include "tests/unit/peers.h"
 
 namespace campipe::test {
@@ -26,14 +27,7 @@ constexpr std::uintmax_t some = 15'000;  // bytes of a recording: a second or le
 
 // What ffprobe says of a file.
 json probe(const std::filesystem::path& file) {
-  const std::string command = "ffprobe -v error -show_streams -show_packets -of json '" + file.string() + "'";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  std::string piece(4096, '\0');
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe.get())) {
-    text.append(piece.data(), size);
-  }
-  return json::parse(text);
+  return json::parse(output_of("ffprobe -v error -show_streams -show_packets -of json '" + file.string() + "'"));
 }
 
 struct Track {

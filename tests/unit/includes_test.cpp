@@ -7,12 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <optional>
 #include <regex>
 #include <set>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "tests/paths.h"
+#include "tests/unit/command_output.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {
@@ -245,17 +244,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The files that git keeps; empty where there is no git or no repository (a source archive).
 std::vector<std::string> tracked_files() {
-  const std::string command = "git -C '" + source_dir.string() + "' ls-files -z 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (pipe != nullptr) {
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe.get());
-    if (got == 0) break;
-    output.append(buffer.data(), got);
-  }
   std::vector<std::string> files;
-  std::istringstream names(output);
+  std::istringstream names(test::output_of("git -C '" + source_dir.string() + "' ls-files -z 2>/dev/null"));
   for (std::string name; std::getline(names, name, '\0');) files.push_back(name);
   return files;
 }
