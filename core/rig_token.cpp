@@ -1,7 +1,6 @@
 #include "core/rig_token.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/own_folders.h"
+#include "core/random_bytes.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
@@ -21,17 +21,6 @@ constexpr std::size_t token_size = 64;
 constexpr const char* service_folder = "/var/lib/campipe";  // as configs/campipe.service has it
 
 std::string name_of(std::uint16_t port) { return "token-" + std::to_string(port); }
-
-// 256 bits.
-std::string random_hex() {
-  std::array<unsigned char, token_size / 2> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    throw system_error("there are no random numbers", errno);
-  constexpr const char* digits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : bytes) text += {digits[byte >> 4U], digits[byte & 15U]};
-  return text;
-}
 
 // In one step: who reads it finds all of it, or the one before.
 void put(const fs::path& file, const std::string& text) {
@@ -47,7 +36,7 @@ void put(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-RigToken::RigToken(std::uint16_t port) : text_(random_hex()) {
+RigToken::RigToken(std::uint16_t port) : text_(random_hex(token_size / 2)) {
   const auto folder = runtime_folder();
   if (!folder) throw Error("neither XDG_RUNTIME_DIR nor HOME names a folder");
   make_own_folder(*folder);

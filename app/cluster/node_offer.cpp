@@ -1,13 +1,11 @@
 #include "app/cluster/node_offer.h"
 
-#include <sodium.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "app/cluster/json_take.h"
 #include "app/cluster/value_limits.h"
+#include "core/random_bytes.h"
 
 namespace campipe {
 namespace {
@@ -72,12 +70,6 @@ std::optional<NodeOffer> read_offer(const std::string& node, const std::string& 
   return offer;
 }
 
-std::string new_instance() {
-  std::array<unsigned char, 16> bytes{};
-  ::randombytes_buf(bytes.data(), bytes.size());
-  std::array<char, 33> text{};
-  ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
-  return text.data();
-}
+std::string new_instance() { return random_hex(16); }
 
 }  // namespace campipe

@@ -2,19 +2,12 @@
 
 #include <sodium.h>
 
-#include "core/error.h"
+#include "core/random_bytes.h"
 
 namespace campipe {
 
 bool equal_secrets(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-std::vector<unsigned char> random_bytes(std::size_t size) {
-  if (::sodium_init() < 0) throw Error("libsodium cannot be used: no source of random numbers");
-  std::vector<unsigned char> bytes(size);
-  ::randombytes_buf(bytes.data(), bytes.size());
-  return bytes;
 }
 
 std::string base64url(const std::vector<unsigned char>& bytes) {

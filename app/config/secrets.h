@@ -1,7 +1,6 @@
 // Random tokens, and the hashes by which they are known. By libsodium. Thread-safe.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +9,8 @@ namespace campipe {
 
 // In a time that does not depend on where they differ.
 bool equal_secrets(std::string_view a, std::string_view b);
-// Throws Error where there are none.
-std::vector<unsigned char> random_bytes(std::size_t size);
 std::string base64url(const std::vector<unsigned char>& bytes);
-// 256 random bits in base64url.
+// 256 random bits in base64url. Throws Error where there are none.
 std::string random_token();
 // A hash (BLAKE2b, 256 bits, in base64url), from which a text of so many random bits cannot be found. `purpose`: hashes
 // of the same text for different purposes have nothing in common.

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/own_folders.h"
+#include "core/random_bytes.h"
 #include "ipc/publish_block.h"
 
 namespace campipe {
@@ -33,13 +34,6 @@ constexpr auto try_again = std::chrono::seconds(5);
 constexpr std::chrono::nanoseconds usual_clock_tolerance = std::chrono::seconds(1);
 constexpr std::size_t longest_fence = 40;
 constexpr std::int64_t longest_lease = 3'600'000'000'000;  // ns
-
-std::string random_instance() {
-  std::random_device random;
-  std::string text;
-  for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random());
-  return text;
-}
 
 // Of this node alone: several may run on one machine.
 std::filesystem::path folder_of(const RigState& rig) {
@@ -110,7 +104,7 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
       roster_(roster),
       log_fd_(log_fd),
       on_refused_(std::move(on_refused)),
-      instance_(random_instance()),
+      instance_(random_hex(16)),
       folder_(folder_of(rig)),
       pacer_(std::random_device()()),
       pushes_(rig, processes) {}

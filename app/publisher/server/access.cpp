@@ -15,6 +15,7 @@
 #include "app/config/secrets.h"
 #include "app/config/token_hash.h"
 #include "app/publisher/server/login_limit.h"
+#include "core/random_bytes.h"
 
 namespace campipe {
 namespace {

@@ -1,8 +1,5 @@
 #include "app/publisher/server/rtsp/auth.h"
 
-#include <sodium.h>
-
-#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -10,6 +7,7 @@
 #include "app/config/secrets.h"
 #include "app/publisher/server/login_limit.h"
 #include "core/c_callback.h"
+#include "core/random_bytes.h"
 
 namespace campipe {
 namespace {
@@ -47,13 +45,7 @@ void set_identity(GstRTSPClient* client, Identity identity) {
 }
 
 std::string nonce_of(GstRTSPClient* client) {
-  if (recall(client, nonce_key).empty()) {
-    std::array<unsigned char, 16> bytes{};
-    ::randombytes_buf(bytes.data(), bytes.size());
-    std::array<char, 2 * bytes.size() + 1> text{};
-    ::sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
-    remember(client, nonce_key, text.data());
-  }
+  if (recall(client, nonce_key).empty()) remember(client, nonce_key, random_hex(16));
   return recall(client, nonce_key);
 }
 
