@@ -20,7 +20,7 @@
 #include "app/placement/missing_gpus.h"
 #include "app/placement/plan.h"
 #include "app/probe/link_check.h"
-#include "app/supervisor/rig_check.h"
+#include "app/rig_check.h"
 #include "core/time_zone.h"
 
 namespace campipe {

@@ -22,7 +22,7 @@ struct ConfigPlace {
 };
 
 // A camera's keys that can be checked only by who knows the machine's GPUs (app/placement/plan.h), or its sources
-// (app/supervisor/rig_check.h).
+// (app/rig_check.h).
 struct GpuPlaces {
   ConfigPlace gpu;
   ConfigPlace decode_gpu;

@@ -1,4 +1,4 @@
-#include "app/supervisor/rig_check.h"
+#include "app/rig_check.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
