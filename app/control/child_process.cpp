@@ -159,6 +159,16 @@ const ChildProcess::CpuTimes& ChildProcess::look_at_main_thread() {
   return main_times_;
 }
 
+void ChildProcess::allow(Clock::duration time) {
+  deadline_ = Clock::now() + time;
+  waited_before_ = look_at_main_thread().waited;
+}
+
+bool ChildProcess::is_late() {
+  const std::chrono::nanoseconds waited(look_at_main_thread().waited - waited_before_);
+  return Clock::now() - waited >= deadline_;
+}
+
 std::optional<ExitInfo> ChildProcess::reap() {
   left_behind().reap();
   int status = 0;

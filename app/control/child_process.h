@@ -50,6 +50,11 @@ class ChildProcess {
     std::int64_t waited = 0;
   };
   const CpuTimes& look_at_main_thread();
+  // Gives it so much time from now on. The time that its main thread waits for a CPU does not count: on a busy machine
+  // it takes longer, and nothing hangs.
+  void allow(Clock::duration time);
+  // The time that it was allowed is over. To be called several times a second.
+  [[nodiscard]] bool is_late();
   void kill();
   [[nodiscard]] bool killed() const { return killed_; }
   // Kills it, and does not wait for its end, which a disk may hold up: reap() of any other one does away with it later,
@@ -68,6 +73,8 @@ class ChildProcess {
   bool killed_ = false;
   CpuWait main_wait_;
   CpuTimes main_times_;
+  Deadline deadline_ = Deadline::max();
+  std::int64_t waited_before_ = 0;  // for a CPU, ns, until deadline_ was set
   UniqueFd pidfd_;
   Channel channel_;
   Outbox outbox_{channel_};

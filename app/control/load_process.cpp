@@ -26,6 +26,7 @@ std::vector<std::string> whole_environment() {
 
 LoadProcess::LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks)
     : writes_(job.keep), process_({load_role, job.file.string()}, log_fd, whole_environment(), forks) {
+  process_.allow(longest_load_step);
   send(process_.channel(), messages::LoadConfig{job.keep, job.changes});
 }
 
@@ -47,7 +48,7 @@ std::optional<LoadedConfig> LoadProcess::look() {
   }
   // A disk that it has asked may keep it from ending.
   if (loaded_ && (ended || Clock::now() > loaded_at_ + time_to_end)) return std::move(**loaded_);
-  if (!ended && !is_late()) return std::nullopt;
+  if (!ended && !process_.is_late()) return std::nullopt;
   if (!ended && how_.empty()) {
     give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));
     return std::nullopt;
@@ -69,28 +70,17 @@ bool LoadProcess::gone() {
   return exit_.has_value();
 }
 
-// On a busy machine a step takes longer, and nothing hangs.
-bool LoadProcess::is_late() {
-  if (Clock::now() < deadline_) return false;
-  const std::int64_t waited = process_.look_at_main_thread().waited - excused_;
-  return Clock::now() >= deadline_ + std::chrono::nanoseconds(waited);
-}
-
 // What is killed ends at once, unless a disk holds it.
 void LoadProcess::give_up(const std::string& how) {
   if (!how_.empty()) return;
   how_ = how;
   process_.kill();
-  deadline_ = Clock::now() + std::chrono::seconds(1);
-  excused_ = process_.look_at_main_thread().waited;
+  process_.allow(time_to_end);
 }
 
 void LoadProcess::read_messages() {
   while (auto message = process_.channel().receive()) {
-    if (how_.empty()) {
-      deadline_ = Clock::now() + longest_load_step;
-      excused_ = process_.look_at_main_thread().waited;
-    }
+    if (how_.empty()) process_.allow(longest_load_step);
     dispatch(messages::FromLoadProcess(), *message, [this](auto& read) { on(read); });
   }
 }

@@ -10,7 +10,6 @@
 #include <poll.h>
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -62,13 +61,10 @@ class LoadProcess {
   void on(const messages::LoadsNext& next);
   void on(messages::Loaded& done);
   void give_up(const std::string& how);
-  [[nodiscard]] bool is_late();
 
   bool writes_;
   ChildProcess process_;
   LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
-  Clock::time_point deadline_ = Clock::now() + longest_load_step;
-  std::int64_t excused_ = 0;  // of its waits for a CPU, ns: those before the deadline was set
   std::optional<Indirect<LoadedConfig>> loaded_;
   Clock::time_point loaded_at_{};
   std::optional<ExitInfo> exit_;

@@ -52,7 +52,6 @@ class DeviceCheck {
 
   Device device_;
   ChildProcess process_;
-  Clock::time_point deadline_ = Clock::now() + longest_check;
   std::optional<std::string> problem_;
   std::optional<ExitInfo> exit_;
 };

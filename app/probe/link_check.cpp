@@ -21,7 +21,7 @@ messages::LinksFound without_ucx(std::string why) { return {"", std::move(why), 
 
 }  // namespace
 
-LinkCheck::LinkCheck(int log_fd) : process_({check_links_role}, log_fd), deadline_(Clock::now() + longest_link_check) {}
+LinkCheck::LinkCheck(int log_fd) : process_({check_links_role}, log_fd) { process_.allow(longest_link_check); }
 
 LinkCheck::~LinkCheck() {
   if (!exit_ && !process_.reap()) process_.leave_behind();
@@ -32,7 +32,7 @@ std::optional<messages::LinksFound> LinkCheck::look() {
   read_messages();
   if (found_) return found_;
   if (exit_) return without_ucx(fmt::format("a process that loaded UCX failed ({})", describe(*exit_)));
-  if (Clock::now() < deadline_ + std::chrono::nanoseconds(process_.look_at_main_thread().waited)) return std::nullopt;
+  if (!process_.is_late()) return std::nullopt;
   return without_ucx(fmt::format("a process that loaded UCX was not done within {} s", longest_link_check.count()));
 }
 

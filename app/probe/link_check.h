@@ -6,7 +6,6 @@
 
 #include "app/control/child_process.h"
 #include "app/control/messages/links_found.h"
-#include "core/clock.h"
 
 namespace campipe {
 
@@ -29,7 +28,6 @@ class LinkCheck {
   void read_messages();
 
   ChildProcess process_;
-  Clock::time_point deadline_;
   std::optional<messages::LinksFound> found_;
   std::optional<ExitInfo> exit_;
 };
