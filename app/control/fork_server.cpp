@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "app/control/child_process.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/fork_server.h"
 #include "app/control/receive_by.h"
+#include "app/control/started_process.h"
 #include "core/log.h"
 
 namespace campipe {
@@ -50,7 +50,7 @@ void ForkServer::renew() {
   ready_ = false;
   process_.reset();
   try {
-    process_ = std::make_unique<ChildProcess>(std::vector<std::string>{fork_server_role, long_argument}, log_fd_);
+    process_ = std::make_unique<StartedProcess>(std::vector<std::string>{fork_server_role, long_argument}, log_fd_);
   } catch (const std::exception& error) {
     spdlog::debug("{}; processes start more slowly", error.what());
   }

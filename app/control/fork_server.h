@@ -18,7 +18,7 @@
 
 namespace campipe {
 
-class ChildProcess;
+class StartedProcess;
 namespace messages {
 struct Forked;
 struct ForkServerReady;
@@ -54,7 +54,7 @@ class ForkServer {
   std::optional<pid_t> wait_for_pid();
 
   int log_fd_;
-  std::unique_ptr<ChildProcess> process_;  // null: it could not be started
+  std::unique_ptr<StartedProcess> process_;  // null: it could not be started
   bool ready_ = false;
   std::optional<mode_t> umask_;
   std::optional<pid_t> answer_;

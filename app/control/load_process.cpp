@@ -1,6 +1,7 @@
 #include "app/control/load_process.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <utility>
@@ -8,6 +9,7 @@
 #include "app/config/config.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/load.h"
+#include "app/control/started_process.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -24,31 +26,27 @@ std::vector<std::string> whole_environment() {
 
 }  // namespace
 
-LoadProcess::LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks)
-    : writes_(job.keep), process_({load_role, job.file.string()}, log_fd, whole_environment(), forks) {
-  process_.allow(longest_load_step);
-  send(process_.channel(), messages::LoadConfig{job.keep, job.changes});
+LoadProcess::LoadProcess(const LoadJob& job, const StartProcess& start)
+    : writes_(job.keep), process_(start({load_role, job.file.string()}, whole_environment())) {
+  process_->allow(longest_load_step);
+  process_->send(messages::LoadConfig::type, write_message(messages::LoadConfig{job.keep, job.changes}), {});
 }
 
 LoadProcess::~LoadProcess() {
-  if (!gone()) process_.leave_behind();
-}
-
-void LoadProcess::add_waits(std::vector<pollfd>& waits) const {
-  waits.push_back({process_.pidfd(), POLLIN, 0});
-  if (!process_.channel().closed()) waits.push_back({process_.channel().fd(), POLLIN, 0});
+  if (!gone()) process_->leave_behind();
 }
 
 std::optional<LoadedConfig> LoadProcess::look() {
   const bool ended = gone();
   try {
+    if (process_->has_unsent()) process_->flush();
     read_messages();
   } catch (const std::exception& error) {
     give_up(fmt::format("failed: {}", error.what()));
   }
   // A disk that it has asked may keep it from ending.
   if (loaded_ && (ended || Clock::now() > loaded_at_ + time_to_end)) return std::move(**loaded_);
-  if (!ended && !process_.is_late()) return std::nullopt;
+  if (!ended && !process_->is_late()) return std::nullopt;
   if (!ended && how_.empty()) {
     give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));
     return std::nullopt;
@@ -66,7 +64,7 @@ void LoadProcess::on(messages::Loaded& done) {
 }
 
 bool LoadProcess::gone() {
-  if (!exit_) exit_ = process_.reap();
+  if (!exit_) exit_ = process_->reap();
   return exit_.has_value();
 }
 
@@ -74,22 +72,22 @@ bool LoadProcess::gone() {
 void LoadProcess::give_up(const std::string& how) {
   if (!how_.empty()) return;
   how_ = how;
-  process_.kill();
-  process_.allow(time_to_end);
+  process_->kill();
+  process_->allow(time_to_end);
 }
 
 void LoadProcess::read_messages() {
-  while (auto message = process_.channel().receive()) {
-    if (how_.empty()) process_.allow(longest_load_step);
+  while (auto message = process_->receive()) {
+    if (how_.empty()) process_->allow(longest_load_step);
     dispatch(messages::FromLoadProcess(), *message, [this](auto& read) { on(read); });
   }
 }
 
 LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals, ForkServer* forks) {
-  LoadProcess process({file}, STDERR_FILENO, forks);
+  LoadProcess process({file}, starts_processes(STDERR_FILENO, forks));
   while (signals == nullptr || !signals->asks_to_end()) {
     if (auto loaded = process.look()) return std::move(*loaded);
-    std::vector<pollfd> waits;
+    Waits waits;
     process.add_waits(waits);
     if (signals != nullptr) waits.push_back({signals->fd(), POLLIN, 0});
     ::poll(waits.data(), waits.size(), 100);

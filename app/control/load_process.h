@@ -7,13 +7,11 @@
 // then is left behind (see gone()).
 #pragma once
 
-#include <poll.h>
-
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/config/changes.h"
 #include "app/config/loaded_json.h"
@@ -25,6 +23,7 @@
 
 namespace campipe {
 
+class ForkServer;
 struct LoadedConfig;
 namespace messages {
 struct Loaded;
@@ -41,8 +40,8 @@ inline constexpr auto longest_load_step = std::chrono::seconds(8);  // without w
 
 class LoadProcess {
  public:
-  // What it logs goes to `log_fd`. `forks`: see ChildProcess. Throws Error where it cannot be started.
-  LoadProcess(const LoadJob& job, int log_fd, ForkServer* forks = nullptr);
+  // Throws Error where the process cannot be started.
+  LoadProcess(const LoadJob& job, const StartProcess& start);
   ~LoadProcess();  // kills it, and does not wait for its end
   LoadProcess(const LoadProcess&) = delete;
   LoadProcess& operator=(const LoadProcess&) = delete;
@@ -50,7 +49,7 @@ class LoadProcess {
   // What came of it: of `keep` only errors. Nothing while it is at it: look again when one of these descriptors is
   // readable, and a few times a second. Never waits.
   std::optional<LoadedConfig> look();
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const { process_->add_waits(waits); }
   // The process has ended.
   [[nodiscard]] bool gone();
   // It keeps changes: as long as it is not gone, no other one may.
@@ -63,7 +62,7 @@ class LoadProcess {
   void give_up(const std::string& how);
 
   bool writes_;
-  ChildProcess process_;
+  std::unique_ptr<ChildProcess> process_;
   LoadStep step_{{0, 0, "", "starting the process that reads it"}, "try again"};
   std::optional<Indirect<LoadedConfig>> loaded_;
   Clock::time_point loaded_at_{};
@@ -71,8 +70,9 @@ class LoadProcess {
   std::string how_;  // it failed; empty: it was not given up
 };
 
-// load_config() in such a process. Waits for it, but no longer than until one of `signals`, where they are given, asks
-// to end: then the configuration is empty. Throws Error.
+// load_config() in such a process, which is forked from `forks` where that is ready, and logs to standard error. Waits
+// for it, but no longer than until one of `signals`, where they are given, asks to end: then the configuration is
+// empty. Throws Error.
 LoadedConfig load_config_apart(const std::filesystem::path& file, RigSignals* signals, ForkServer* forks = nullptr);
 
 inline constexpr const char* load_role = "load-config";

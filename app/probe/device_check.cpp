@@ -40,32 +40,27 @@ std::string problem_of(const Device& device) try {
 
 }  // namespace
 
-DeviceCheck::DeviceCheck(const Device& device, Mps mps, int log_fd)
-    : device_(device), process_({check_gpu_role, to_string(device)}, log_fd, environment_of(device, mps)) {
-  process_.allow(longest_check);
+DeviceCheck::DeviceCheck(const Device& device, Mps mps, const StartProcess& start)
+    : device_(device), process_(start({check_gpu_role, to_string(device)}, environment_of(device, mps))) {
+  process_->allow(longest_check);
 }
 
 DeviceCheck::~DeviceCheck() {
-  if (!exit_ && !process_.reap()) process_.leave_behind();
-}
-
-void DeviceCheck::add_waits(std::vector<pollfd>& waits) const {
-  if (!exit_) waits.push_back({process_.pidfd(), POLLIN, 0});
-  if (!process_.channel().closed()) waits.push_back({process_.channel().fd(), POLLIN, 0});
+  if (!exit_ && !process_->reap()) process_->leave_behind();
 }
 
 std::optional<std::string> DeviceCheck::look() {
-  if (!exit_) exit_ = process_.reap();
+  if (!exit_) exit_ = process_->reap();
   read_messages();
   if (problem_) return problem_;
   if (exit_) return fmt::format("a new process that tried it failed ({})", describe(*exit_));
-  if (!process_.is_late()) return std::nullopt;
+  if (!process_->is_late()) return std::nullopt;
   return fmt::format("a new process that tried it was not done within {} s", longest_check.count());
 }
 
 void DeviceCheck::read_messages() {
   try {
-    while (auto message = process_.channel().receive()) {
+    while (auto message = process_->receive()) {
       dispatch(messages::FromDeviceCheck(), *message,
                [this](const messages::GpuChecked& checked) { problem_ = checked.problem; });
     }

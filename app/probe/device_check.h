@@ -2,8 +2,7 @@
 // it is asked, it does to no other process.
 #pragma once
 
-#include <poll.h>
-
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,8 +34,8 @@ inline constexpr auto longest_check = std::chrono::seconds(3);  // without what 
 // The supervisor's end. Never waits.
 class DeviceCheck {
  public:
-  // What the process logs goes to `log_fd`. Throws Error where it cannot be started.
-  DeviceCheck(const Device& device, Mps mps, int log_fd);
+  // Throws Error where the process cannot be started.
+  DeviceCheck(const Device& device, Mps mps, const StartProcess& start);
   ~DeviceCheck();  // kills it, and does not wait for its end
   DeviceCheck(const DeviceCheck&) = delete;
   DeviceCheck& operator=(const DeviceCheck&) = delete;
@@ -45,13 +44,13 @@ class DeviceCheck {
   // Why it cannot be used; empty: it can. Nothing while it is at it: look again when a descriptor is readable, and a
   // few times a second.
   std::optional<std::string> look();
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const { process_->add_waits(waits); }
 
  private:
   void read_messages();
 
   Device device_;
-  ChildProcess process_;
+  std::unique_ptr<ChildProcess> process_;
   std::optional<std::string> problem_;
   std::optional<ExitInfo> exit_;
 };

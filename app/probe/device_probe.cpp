@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,7 +27,7 @@ DeviceProbe::DeviceProbe(std::chrono::nanoseconds limit, Mps mps) : limit_(limit
   const UniqueFd log_write(pipe[1]);
   std::vector<std::string> variables = mps_variables(mps);
   variables.emplace_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");  // as nvidia-smi counts
-  process_ = std::make_unique<ChildProcess>(std::vector<std::string>{"probe"}, log_write.get(), variables);
+  process_ = std::make_unique<StartedProcess>(std::vector<std::string>{"probe"}, log_write.get(), variables);
 }
 
 DeviceProbe::~DeviceProbe() {
@@ -40,7 +41,7 @@ void DeviceProbe::end(std::chrono::milliseconds longest) {
   if (::poll(&gone, 1, static_cast<int>(longest.count())) == 1) ended_ = process_->reap();
 }
 
-void DeviceProbe::add_waits(std::vector<pollfd>& waits) const {
+void DeviceProbe::add_waits(Waits& waits) const {
   if (!ended_) waits.push_back({process_->pidfd(), POLLIN, 0});
   if (!process_->channel().closed()) waits.push_back({process_->channel().fd(), POLLIN, 0});
   if (!log_closed_) waits.push_back({log_read_.get(), POLLIN, 0});

@@ -3,15 +3,13 @@
 // a new one.
 #pragma once
 
-#include <poll.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/config/mps.h"
-#include "app/control/child_process.h"
+#include "app/control/started_process.h"
 #include "app/placement/devices.h"
 #include "app/probe/probe_messages.h"
 #include "core/clock.h"
@@ -31,7 +29,7 @@ class DeviceProbe {
   // What it has found, once it has ended; where it failed, or was not done in time, `problem` says so. Nothing while it
   // is at it: look again when a descriptor is readable, or the limit has passed.
   std::optional<Devices> look();
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const;
   [[nodiscard]] Deadline deadline() const { return begun_ + limit_; }
   // Kills it, and waits for its end for at most `longest`: one that hangs in the driver cannot be killed, and is left
   // to itself.
@@ -49,7 +47,7 @@ class DeviceProbe {
   Clock::time_point begun_ = Clock::now();
   UniqueFd log_read_;
   bool log_closed_ = false;
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<StartedProcess> process_;
   std::optional<ExitInfo> ended_;
   std::string log_;
   Devices found_;

@@ -15,7 +15,7 @@
 
 #include "app/config/memory_names.h"
 #include "app/control/child.h"
-#include "app/control/child_process.h"
+#include "app/control/started_process.h"
 #include "app/probe/gpu_probe.h"
 #include "app/probe/probe_messages.h"
 #include "core/cuda.h"
@@ -173,7 +173,7 @@ class Helper {
  public:
   // How `to` reads `shared`.
   messages::SharedRead ask(MemoryKind kind, const Device& to, const Shared& shared, std::uint32_t seed) {
-    if (!process_) process_ = std::make_unique<ChildProcess>(std::vector<std::string>{"probe-peer"}, STDERR_FILENO);
+    if (!process_) process_ = std::make_unique<StartedProcess>(std::vector<std::string>{"probe-peer"}, STDERR_FILENO);
     Channel& channel = process_->channel();
     std::vector<int> fds;
     if (shared.fd >= 0) fds.push_back(shared.fd);
@@ -188,7 +188,7 @@ class Helper {
   }
 
  private:
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<StartedProcess> process_;
 };
 
 bool have_peer_access(const Device& from, const Device& to) {

@@ -2,6 +2,7 @@
 // out, so that UCX is loaded into no process that does anything else.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "app/control/child_process.h"
@@ -13,21 +14,20 @@ inline constexpr const char* check_links_role = "check-links";
 
 class LinkCheck {
  public:
-  // What the process logs goes to `log_fd`. Throws Error where it cannot be started.
-  explicit LinkCheck(int log_fd);
+  // Throws Error where the process cannot be started.
+  explicit LinkCheck(const StartProcess& start);
   ~LinkCheck();  // kills it, and does not wait for its end
   LinkCheck(const LinkCheck&) = delete;
   LinkCheck& operator=(const LinkCheck&) = delete;
 
   // Never waits: nothing while the process is at it. One that fails has found that there is no UCX, and why.
   std::optional<messages::LinksFound> look();
-  // Until there may be something to look at, at most a second.
-  void wait() const;
+  void add_waits(Waits& waits) const { process_->add_waits(waits); }
 
  private:
   void read_messages();
 
-  ChildProcess process_;
+  std::unique_ptr<ChildProcess> process_;
   std::optional<messages::LinksFound> found_;
   std::optional<ExitInfo> exit_;
 };

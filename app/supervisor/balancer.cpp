@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "app/config/rig_config.h"
+#include "app/control/core_times.h"
 #include "app/placement/wanted_nodes.h"
 #include "app/supervisor/accounting.h"
-#include "app/supervisor/core_times.h"
 #include "app/supervisor/move_rules.h"
 #include "app/supervisor/source_waits.h"
 #include "core/gpu.h"
@@ -82,7 +82,7 @@ void Balancer::add_workers(RigLoad& load) {
   if (!load.most_cores) return;
   load.used_s = cpu_seconds_of(::getpid());
   for (const ManagedProcess& process : processes_.all())
-    load.used_s += process.cpu_s + (process.child ? cpu_seconds_of(process.child->pid()) : 0);
+    load.used_s += process.cpu_s + (process.child ? process.child->cpu_seconds() : 0);
 }
 
 // By stage or by tile it has several; during a move the second one is not at work yet.

@@ -97,12 +97,12 @@ std::string problem_in(const std::vector<ConfigError>& errors, const std::string
 
 std::filesystem::path cluster_rig_file(const RigState& rig) { return rig_file_in(folder_of(rig)); }
 
-ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
+ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, StartProcess start,
                        std::function<void(const std::string&)> on_refused)
     : rig_(rig),
       processes_(processes),
       roster_(roster),
-      log_fd_(log_fd),
+      start_(std::move(start)),
       on_refused_(std::move(on_refused)),
       instance_(random_hex(16)),
       folder_(folder_of(rig)),
@@ -200,7 +200,7 @@ void ClusterRig::follow_links() {
   try {
     if (!link_check_) {
       processes_.release_reserve();
-      link_check_ = std::make_unique<LinkCheck>(log_fd_);
+      link_check_ = std::make_unique<LinkCheck>(start_);
     }
     links_found_ = link_check_->look();
   } catch (const Error& error) {
@@ -247,7 +247,7 @@ void ClusterRig::follow_load() {
   if (!newest_ && may_be_better && Clock::now() >= load_again_) newest_ = loaded_;
   if (!newest_) return;
   processes_.release_reserve();
-  load_ = std::make_unique<LoadProcess>(LoadJob{rig_file_in(folder_)}, log_fd_);
+  load_ = std::make_unique<LoadProcess>(LoadJob{rig_file_in(folder_)}, start_);
   loading_ = *std::exchange(newest_, std::nullopt);
 }
 

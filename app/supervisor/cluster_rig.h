@@ -37,8 +37,8 @@ std::filesystem::path cluster_rig_file(const RigState& rig);
 
 class ClusterRig {
  public:
-  // What loads a rig logs to `log_fd`. `on_refused`: this rig must not run, since another one has the node's name.
-  ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, int log_fd,
+  // `start`: starts what loads a rig. `on_refused`: this rig must not run, since another one has the node's name.
+  ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, StartProcess start,
              std::function<void(const std::string& reason)> on_refused);
 
   [[nodiscard]] bool is_on() const;
@@ -99,7 +99,7 @@ class ClusterRig {
   RigState& rig_;
   Processes& processes_;
   CameraRoster& roster_;
-  int log_fd_;
+  StartProcess start_;
   std::function<void(const std::string&)> on_refused_;
   std::string instance_;
   std::filesystem::path folder_;

@@ -229,7 +229,7 @@ void ConfigChanges::begin_load(const LoadJob& job, AfterLoad then) {
         "answer; mend that first");
   }
   processes_.release_reserve();
-  load_ = std::make_unique<LoadProcess>(job, log_fd_);
+  load_ = std::make_unique<LoadProcess>(job, start_);
   then_ = std::move(then);
 }
 

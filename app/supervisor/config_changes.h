@@ -34,14 +34,14 @@ class ConfigChanges {
  public:
   // Answers who asked, when the cluster's rig has been changed, or was not.
   using ChangeCluster = std::function<void(messages::ChangeRig change, pid_t asker)>;
-  // What loads the configuration logs to `log_fd`. `show_ready`: a reload is over.
-  ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, ServiceNotifier& service, int log_fd,
+  // `start`: starts what loads the configuration. `show_ready`: a reload is over.
+  ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, ServiceNotifier& service, StartProcess start,
                 std::function<void()> show_ready, ChangeCluster change_cluster)
       : rig_(rig),
         processes_(processes),
         roster_(roster),
         service_(service),
-        log_fd_(log_fd),
+        start_(std::move(start)),
         show_ready_(std::move(show_ready)),
         change_cluster_(std::move(change_cluster)) {}
 
@@ -51,7 +51,7 @@ class ConfigChanges {
   [[nodiscard]] bool reloading() const;
   // To be called in every turn of the loop; a change begins or goes on when what it waits for is there.
   void go_on();
-  void add_waits(std::vector<pollfd>& waits) const {
+  void add_waits(Waits& waits) const {
     if (load_) load_->add_waits(waits);
   }
   // Of a request that is no such change: what `work` returns, or throws, is its answer.
@@ -103,7 +103,7 @@ class ConfigChanges {
   Processes& processes_;
   CameraRoster& roster_;
   ServiceNotifier& service_;
-  int log_fd_;
+  StartProcess start_;
   std::function<void()> show_ready_;
   ChangeCluster change_cluster_;
   CameraChanges changes_;        // since the file was read last

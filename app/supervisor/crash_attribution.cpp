@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "app/config/camera_config.h"
-#include "app/control/thread_times.h"
 #include "app/placement/quarantine.h"
 #include "app/supervisor/camera_threads.h"
 #include "core/log.h"
@@ -84,7 +83,7 @@ bool CrashAttribution::hung(ManagedProcess& process) {
   const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
   if (const auto silent = process.watch.hung(signs, to_ns(now))) {
     // What its main thread waits for may be another one's, which has no CPU just now.
-    if (*silent < process_hangs.busy && any_thread_runs(process.child->pid())) return false;
+    if (*silent < process_hangs.busy && process.child->any_thread_runs()) return false;
     spdlog::warn("{} does not answer; it is killed", role_of(process));
     return true;
   }

@@ -62,7 +62,7 @@ void GpuArrivals::stop() {
   next_signs_ = {};
 }
 
-void GpuArrivals::add_waits(std::vector<pollfd>& waits) const {
+void GpuArrivals::add_waits(Waits& waits) const {
   if (probe_) probe_->add_waits(waits);
 }
 

@@ -3,8 +3,6 @@
 // is a process of its own (app/probe/device_probe.h). Used by the supervisor's thread, for which it never waits.
 #pragma once
 
-#include <poll.h>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +23,7 @@ class GpuArrivals {
   std::optional<Devices> look(Clock::time_point now);
   // None is awaited any more: the next one that is begins anew.
   void stop();
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const;
 
  private:
   // What of GPUs can be seen without asking the driver.

@@ -1,7 +1,6 @@
 #include "app/supervisor/lost_gpus.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <functional>
@@ -32,7 +31,7 @@ bool is_on_its_way(const Camera& camera) { return camera.relocation || (camera.r
 }  // namespace
 
 LostGpus::LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-                   Relocations& relocations, LoadShedder& shedder, int log_fd)
+                   Relocations& relocations, LoadShedder& shedder, StartProcess start)
     : rig_(rig),
       processes_(processes),
       lifecycle_(lifecycle),
@@ -40,7 +39,7 @@ LostGpus::LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecyc
       moves_(moves),
       relocations_(relocations),
       shedder_(shedder),
-      log_fd_(log_fd),
+      start_(std::move(start)),
       arrivals_(rig.settings().mps) {}
 
 Gpu* LostGpus::find(const Device& device) {
@@ -54,8 +53,8 @@ void LostGpus::on_death(const ManagedProcess& process, const ExitInfo& info) {
   if (process.kind == ProcessKind::master) master_died_ = now;
   if (process.kind == ProcessKind::publisher || rig_.phase != RunPhase::running) return;
   const std::string role = role_of(process);
-  const bool exited = WIFEXITED(info.status);
-  const auto lost = exited ? gpu_of_loss(WEXITSTATUS(info.status), process.place.sees) : std::nullopt;
+  const std::optional<int> exited = exit_status(info);
+  const auto lost = exited ? gpu_of_loss(*exited, process.place.sees) : std::nullopt;
   rig_.next_tick = now;
   if (lost) {
     const bool by_master = process.kind == ProcessKind::worker && now - master_died_ < masters_fault;
@@ -69,7 +68,7 @@ void LostGpus::on_death(const ManagedProcess& process, const ExitInfo& info) {
     health_.on_loss(own, role + " could not begin on it", now);
 }
 
-void LostGpus::add_waits(std::vector<pollfd>& waits) const {
+void LostGpus::add_waits(Waits& waits) const {
   for (const DeviceCheck& check : checks_) check.add_waits(waits);
   arrivals_.add_waits(waits);
 }
@@ -168,7 +167,7 @@ void LostGpus::do_step(const GpuHealth::Step& step) {
 
 void LostGpus::check(const Device& device) {
   try {
-    checks_.emplace_back(device, rig_.config->mps, log_fd_);
+    checks_.emplace_back(device, rig_.config->mps, start_);
   } catch (const std::exception& error) {
     health_.on_check(device, error.what(), Clock::now());
   }

@@ -3,8 +3,6 @@
 // A GPU that was not there when the rig wanted it is gone as well, and GpuArrivals looks for it.
 #pragma once
 
-#include <poll.h>
-
 #include <list>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,15 +26,15 @@ namespace campipe {
 
 class LostGpus {
  public:
-  // What checks log goes to `log_fd`.
+  // `start`: starts what checks a GPU.
   LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-           Relocations& relocations, LoadShedder& shedder, int log_fd);
+           Relocations& relocations, LoadShedder& shedder, StartProcess start);
 
   // After everything else has been done about it.
   void on_death(const ManagedProcess& process, const ExitInfo& info);
   // To be called with each tick.
   void follow();
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const;
   // Those that are suspected or not here, as docs/api.md describes them.
   [[nodiscard]] nlohmann::json status() const;
   // It may be gone.
@@ -77,7 +75,7 @@ class LostGpus {
   Moves& moves_;
   Relocations& relocations_;
   LoadShedder& shedder_;
-  int log_fd_;
+  StartProcess start_;
   GpuHealth health_;
   std::list<DeviceCheck> checks_;
   GpuArrivals arrivals_;

@@ -96,8 +96,8 @@ std::string role_of(const ManagedProcess& process) {
   return "";
 }
 
-Processes::Processes(RigState& rig, StepGuard& guard, ForkServer& forks, int log_fd, Events events)
-    : rig_(rig), guard_(guard), forks_(forks), log_fd_(log_fd), events_(std::move(events)) {}
+Processes::Processes(RigState& rig, StepGuard& guard, StartProcess start, Events events)
+    : rig_(rig), guard_(guard), start_(std::move(start)), events_(std::move(events)) {}
 
 ManagedProcess& Processes::add(ProcessKind kind, ProcessPlace place) {
   const unsigned number = count(kind);
@@ -178,7 +178,7 @@ void Processes::start(ManagedProcess& process) {
   reserve_.release();
   try {
     failpoint("supervisor.starting", role_of(process));
-    process.child = std::make_unique<ChildProcess>(words_of(role_of(process)), log_fd_, variables, &forks_);
+    process.child = start_(words_of(role_of(process)), variables);
   } catch (const std::exception& error) {
     // A machine out of processes, memory or descriptors may have some again soon; the others run on meanwhile, and do
     // not wait for it at the barrier.
@@ -213,13 +213,9 @@ void Processes::choose_visible(ProcessPlace& place) const {
   std::erase_if(place.sees, [this](const Device& device) { return is_gone(rig_.machine.devices, device); });
 }
 
-void Processes::add_waits(std::vector<pollfd>& waits) const {
+void Processes::add_waits(Waits& waits) const {
   for (const ManagedProcess& process : processes_) {
-    if (!process.child) continue;
-    waits.push_back({process.child->pidfd(), POLLIN, 0});
-    const Channel& channel = process.child->channel();
-    const auto events = static_cast<short>(process.child->outbox().wants_room() ? POLLIN | POLLOUT : POLLIN);
-    waits.push_back({channel.closed() ? -1 : channel.fd(), events, 0});
+    if (process.child) process.child->add_waits(waits);
   }
 }
 
@@ -232,7 +228,7 @@ void Processes::serve() {
 void Processes::serve(ManagedProcess& process) {
   if (!process.child) return;
   read_messages(process, most_messages, most_bytes);
-  if (process.child->outbox().waiting()) flush(process);
+  if (process.child->has_unsent()) flush(process);
   const auto info = process.child->reap();
   if (!info) return;
   // What it sent in its last moments, of which the kernel keeps no more than what a socket holds.
@@ -245,7 +241,7 @@ void Processes::read_messages(ManagedProcess& process, std::size_t most, std::si
   std::optional<Message> message;
   try {
     for (std::size_t read = 0; most > 0 && read < bytes; --most) {
-      message = process.child->channel().receive(large_message_of(process.kind));
+      message = process.child->receive(large_message_of(process.kind));
       if (!message) return;
       read += message->size;
       events_.on_message(process, *message);
@@ -259,7 +255,7 @@ void Processes::read_messages(ManagedProcess& process, std::size_t most, std::si
 
 void Processes::flush(ManagedProcess& process) {
   try {
-    process.child->outbox().flush();
+    process.child->flush();
   } catch (const std::exception& error) {
     end(process, fmt::format("is ended: {}", error.what()));
   }
@@ -269,7 +265,7 @@ bool Processes::send(ManagedProcess& process, std::string_view type, const nlohm
                      const std::vector<int>& fds) {
   if (!process.child) return false;
   try {
-    return process.child->outbox().send(std::string(type), body, fds);
+    return process.child->send(type, body, fds);
   } catch (const MessageTooLarge&) {  // it will not be smaller for its successor
     guard_.run("send to a process", [] { throw; });
     return false;
@@ -301,7 +297,6 @@ void Processes::on_death(ManagedProcess& process, const ExitInfo& info) {
   const auto started = process.child->started();
   const auto lived = std::chrono::duration<double>(now - started).count();
   process.cpu_s += info.cpu_s;
-  if (crashed(info)) forks_.renew();
   process.child.reset();
   if (meets_at_barrier(process)) rig_.page.barrier().remove(participant_of(process.id));
   const bool again = events_.on_death(process, info);

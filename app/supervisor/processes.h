@@ -2,8 +2,6 @@
 // cameras by that is the business of the receiver of Events.
 #pragma once
 
-#include <poll.h>
-
 #include <functional>
 #include <list>
 #include <string>
@@ -11,7 +9,6 @@
 #include <vector>
 
 #include "app/control/descriptor_limit.h"
-#include "app/control/fork_server.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/process.h"
@@ -34,8 +31,8 @@ class Processes {
     std::function<bool(const ManagedProcess&)> doubtful = [](const ManagedProcess&) { return false; };
   };
 
-  // What processes log goes to `log_fd`. `rig`, `guard` and `forks` must outlive it.
-  Processes(RigState& rig, StepGuard& guard, ForkServer& forks, int log_fd, Events events);
+  // `rig` and `guard` must outlive it.
+  Processes(RigState& rig, StepGuard& guard, StartProcess start, Events events);
 
   // One that is there as long as the rig, and does not run yet. At most one source, one publisher, max_masters,
   // max_workers, one of the cluster, and one of links. Throws Error.
@@ -61,7 +58,7 @@ class Processes {
   void start_all();
   // Where it is needed. One that cannot be started is tried again.
   void start(ManagedProcess& process);
-  void add_waits(std::vector<pollfd>& waits) const;
+  void add_waits(Waits& waits) const;
   // Receives what they have sent, sends what waits, and finds those that have died.
   void serve();
   // Starts those whose time has come.
@@ -130,8 +127,7 @@ class Processes {
 
   RigState& rig_;
   StepGuard& guard_;
-  ForkServer& forks_;
-  int log_fd_;
+  StartProcess start_;
   Events events_;
   DescriptorReserve reserve_;            // for starting processes, whatever cameras use
   std::list<ManagedProcess> processes_;  // one may be added while others are looked after

@@ -5,7 +5,7 @@
 
 #include "app/config/camera_config.h"
 #include "app/supervisor/accounting.h"
-#include "app/supervisor/core_times.h"
+#include "app/control/core_times.h"
 #include "app/supervisor/group_report.h"
 #include "app/supervisor/source_waits.h"
 #include "app/supervisor/stream_age.h"

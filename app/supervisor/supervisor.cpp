@@ -11,6 +11,7 @@
 #include "app/config/serves.h"
 #include "app/control/messages/cluster.h"
 #include "app/control/messages/to_publisher.h"
+#include "app/control/started_process.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"
@@ -63,8 +64,9 @@ RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions
 Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals,
                        ForkServer& forks)
     : signals_(signals),
+      start_(starts_processes(log_.write_fd(), &forks)),
       rig_(state_of(rig, machine, options)),
-      processes_(rig_, guard_, forks, log_.write_fd(),
+      processes_(rig_, guard_, start_,
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
@@ -80,7 +82,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   [this](const ManagedProcess& process) { return needed(process); },
                   [this](const ManagedProcess& process) { return lost_gpus_.is_doubtful(process.place.gpu); }}),
       changes_(
-          rig_, processes_, roster_, service_, log_.write_fd(), [this] { show_ready(); },
+          rig_, processes_, roster_, service_, start_, [this] { show_ready(); },
           [this](messages::ChangeRig change, pid_t asker) { cluster_control_.ask(std::move(change), asker); }) {
   init_logging("supervisor", options.log_level, log_.write_fd());
   rig_.costs = load_machine_costs(machine.devices);
@@ -139,7 +141,7 @@ void Supervisor::turn() {
 }
 
 void Supervisor::wait_for_events() {
-  std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {log_.read_fd(), POLLIN, 0}};
+  Waits waits{{signals_.fd(), POLLIN, 0}, {log_.read_fd(), POLLIN, 0}};
   processes_.add_waits(waits);
   changes_.add_waits(waits);
   lost_gpus_.add_waits(waits);
@@ -253,7 +255,7 @@ void Supervisor::send_status() {
       pass_on(latencies_of(camera, output, rig_.page), rig_.page.shared(output.id));
   }
   // One that is slow gets the next one.
-  if (publisher.child->outbox().waiting()) return;
+  if (publisher.child->has_unsent()) return;
   processes_.send(publisher, messages::Status{status_.make(rig, rig_.cameras, rig_.page)});
   const Clock::duration wanted = status_share * (Clock::now() - begin);
   rig_.next_status = begin + std::clamp<Clock::duration>(wanted, status_interval, longest_status_interval);

@@ -81,6 +81,7 @@ class Supervisor {
   RigSignals& signals_;
   StatusView view_;
   LogRelay log_{view_};
+  StartProcess start_;
   StepGuard guard_;
   RigState rig_;
   Processes processes_;
@@ -100,8 +101,8 @@ class Supervisor {
   Balancer balancer_{rig_, processes_, moves_};
   LoadShedder shedder_{rig_, processes_, balancer_};
   Relocations relocations_{rig_, processes_, lifecycle_, setup_, roster_, moves_};
-  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, log_.write_fd()};
-  ClusterRig cluster_{rig_, processes_, roster_, log_.write_fd(), [this](const std::string& why) { refuse(why); }};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, start_};
+  ClusterRig cluster_{rig_, processes_, roster_, start_, [this](const std::string& why) { refuse(why); }};
   ClusterControl cluster_control_{rig_, processes_,
                                   [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                                     changes_.answer(asker, request, [&] { return answer; });

@@ -71,7 +71,7 @@ void BenchWorkers::start(unsigned worker) {
   setup.gpu = places_[worker];
   setup.sees = gpus_;
   const std::vector<std::string> arguments{"worker", std::to_string(worker)};
-  children_.push_back(std::make_unique<ChildProcess>(arguments, STDERR_FILENO, std::vector{see_gpus(setup.sees)}));
+  children_.push_back(std::make_unique<StartedProcess>(arguments, STDERR_FILENO, std::vector{see_gpus(setup.sees)}));
   send(worker, setup, {page_.shared_fd(), page_.fd_of(setup.process)});
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/control/camera_placement.h"
-#include "app/control/child_process.h"
+#include "app/control/started_process.h"
 #include "ipc/frame_ring.h"
 #include "ipc/rig_page.h"
 #include "stages/filters/filter_config.h"
@@ -62,7 +62,7 @@ class BenchWorkers {
   std::vector<Device> places_;     // of each worker
   std::vector<Device> gpus_;       // that every worker sees
   RigPage page_;
-  std::vector<std::unique_ptr<ChildProcess>> children_;
+  std::vector<std::unique_ptr<StartedProcess>> children_;
   std::map<EdgeId, Reader> readers_;
   std::size_t written_ = 0;  // edges that nodes write
   std::map<EdgeId, FrameRingObserver> rings_;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "app/control/child_process.h"
+#include "app/control/started_process.h"
 #include "ipc/frame_ring.h"
 
 namespace campipe {
@@ -32,7 +32,7 @@ class RingReaderProcess {
   [[nodiscard]] double cpu_s() const;
 
  private:
-  ChildProcess child_;
+  StartedProcess child_;
   std::mutex mutex_;
 };
 

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/supervisor/core_times.h"
+#include "app/control/core_times.h"
 #include "tests/integration/rig_run.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"

@@ -1,39 +1,62 @@
-// Processes that a process starts. The program that is started is this test, which then runs no test and ends.
+// What all child processes have in common.
 #include "app/control/child_process.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 
-#include <cerrno>
 #include <csignal>
-
-#include "core/unique_handle.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {
 
-const std::vector<std::string> ends_at_once{"--gtest_filter=none"};
+using std::chrono::hours;
+using std::chrono::nanoseconds;
 
-void wait_for_end(const ChildProcess& process) {
-  pollfd wait{process.pidfd(), POLLIN, 0};
-  ASSERT_EQ(::poll(&wait, 1, 30'000), 1);
+// It does nothing but wait for a CPU.
+class WaitingProcess final : public ChildProcess {
+ public:
+  nanoseconds waited{};
+
+  [[nodiscard]] pid_t pid() const override { return 1; }
+  [[nodiscard]] Clock::time_point started() const override { return {}; }
+  bool send(std::string_view, const nlohmann::json&, const std::vector<int>&) override { return true; }
+  [[nodiscard]] bool has_unsent() const override { return false; }
+  void flush() override {}
+  std::optional<Message> receive(std::string_view) override { return std::nullopt; }
+  void add_waits(Waits&) const override {}
+  CpuTimes look_at_main_thread() override { return {0, waited.count()}; }
+  [[nodiscard]] bool any_thread_runs() const override { return true; }
+  [[nodiscard]] double cpu_seconds() const override { return 0; }
+  void kill() override {}
+  [[nodiscard]] bool killed() const override { return false; }
+  void leave_behind() override {}
+  std::optional<ExitInfo> reap() override { return std::nullopt; }
+};
+
+TEST(ChildProcess, HasAllTheTimeUntilItIsAllowedSome) { EXPECT_FALSE(WaitingProcess().is_late()); }
+
+TEST(ChildProcess, IsLateWhenItsTimeIsOver) {
+  WaitingProcess process;
+  process.allow(hours(1));
+  EXPECT_FALSE(process.is_late());
+  process.allow({});
+  EXPECT_TRUE(process.is_late());
 }
 
-// A process that has ended has a process id until it is reaped.
-bool is_there(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+TEST(ChildProcess, WaitsForACpuDoNotCount) {
+  WaitingProcess process;
+  process.waited = hours(2);
+  process.allow({});
+  EXPECT_TRUE(process.is_late()) << "earlier waits add nothing";
+  process.waited += hours(1);
+  EXPECT_FALSE(process.is_late());
+}
 
-TEST(ChildProcess, OneThatWasLeftBehindIsReapedWithAnother) {
-  const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  ChildProcess other(ends_at_once, nowhere.get());
-  ChildProcess left(ends_at_once, nowhere.get());
-  const pid_t pid = left.pid();
-  left.leave_behind();
-  wait_for_end(left);
-  wait_for_end(other);
-  EXPECT_TRUE(is_there(pid));
-  EXPECT_TRUE(other.reap());
-  EXPECT_FALSE(is_there(pid));
+TEST(ExitInfo, IsAStatusOrASignal) {
+  EXPECT_EQ(exit_status({3 << 8}), 3);
+  EXPECT_EQ(describe({3 << 8}), "exit status 3");
+  EXPECT_FALSE(exit_status({SIGKILL}));
+  EXPECT_FALSE(crashed({SIGKILL}));
+  EXPECT_TRUE(crashed({SIGSEGV}));
 }
 
 }  // namespace CAMPIPE_FILE

@@ -1,4 +1,4 @@
-#include "app/supervisor/core_times.h"
+#include "app/control/core_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

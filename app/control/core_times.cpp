@@ -1,4 +1,4 @@
-#include "app/supervisor/core_times.h"
+#include "app/control/core_times.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
