@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <iterator>
@@ -45,13 +46,15 @@
 #include "app/remote/relay.h"
 #include "app/source/source.h"
 #include "app/supervisor/admission.h"
-#include "app/supervisor/report_writer.h"
+#include "app/supervisor/port/real_port.h"
+#include "app/supervisor/port/real_report_writer.h"
 #include "app/supervisor/supervisor.h"
 #include "app/worker/worker.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"
+#include "core/own_folders.h"
 #include "core/pretended_gpus.h"
 #include "core/time_zone.h"
 
@@ -218,7 +221,10 @@ int run_rig(const Arguments& arguments) {
   options.config = arguments.config;
   options.digest = loaded.digest;
   // Its disk has just answered, in a process that would have been given up else.
-  if (loaded.rig.cluster) options.text = campipe::text_of_file(arguments.config, loaded.digest);
+  if (loaded.rig.cluster) {
+    options.text = campipe::text_of_file(arguments.config, loaded.digest);
+    options.state = campipe::state_folder().value_or(std::filesystem::absolute(options.config).parent_path());
+  }
   options.log_level = arguments.log_level;
   if (!arguments.duration.empty()) options.duration = campipe::parse_time(arguments.duration);
   if (!arguments.report.empty()) {
@@ -229,7 +235,8 @@ int run_rig(const Arguments& arguments) {
     options.report = arguments.report;
   }
   keep_files_private(loaded.rig, *forks);
-  campipe::Supervisor supervisor(loaded.rig, machine, options, *taken, *forks);
+  campipe::RealPort port(*taken, *forks);
+  campipe::Supervisor supervisor(loaded.rig, machine, options, port);
   return supervisor.run();
 }
 

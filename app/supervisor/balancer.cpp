@@ -1,12 +1,9 @@
 #include "app/supervisor/balancer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "app/config/rig_config.h"
-#include "app/control/core_times.h"
 #include "app/placement/wanted_nodes.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/move_rules.h"
@@ -59,7 +56,7 @@ RigLoad Balancer::load() {
 }
 
 void Balancer::add_workers(RigLoad& load) {
-  const CoreTimes idle = read_idle_times();
+  const CoreTimes idle = port_.read_idle_times();
   for (const ManagedProcess& process : processes_.all()) {
     if (!is_own_worker(process) || !process.child) continue;
     RigLoad::Worker& worker = load.workers.emplace_back();
@@ -73,14 +70,14 @@ void Balancer::add_workers(RigLoad& load) {
         continue;
       }
       if (!std::exchange(said_blind_, true))
-        spdlog::warn("balance: no camera is moved, since /proc/stat has no line for core {}", core);
+        spdlog::warn("balance: no camera is moved, since the kernel does not report the idle time of core {}", core);
       load.workers.clear();
       return;
     }
   }
   load.most_cores = rig_.machine.limits.cores;
   if (!load.most_cores) return;
-  load.used_s = cpu_seconds_of(::getpid());
+  load.used_s = port_.own_cpu_seconds();
   for (const ManagedProcess& process : processes_.all())
     load.used_s += process.cpu_s + (process.child ? process.child->cpu_seconds() : 0);
 }

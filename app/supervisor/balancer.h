@@ -7,6 +7,7 @@
 
 #include "app/supervisor/balance_policy.h"
 #include "app/supervisor/moves.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 
@@ -14,7 +15,8 @@ namespace campipe {
 
 class Balancer {
  public:
-  Balancer(RigState& rig, Processes& processes, Moves& moves) : rig_(rig), processes_(processes), moves_(moves) {}
+  Balancer(RigState& rig, Processes& processes, Moves& moves, Port& port)
+      : rig_(rig), processes_(processes), moves_(moves), port_(port) {}
 
   // To be called with each tick.
   void follow();
@@ -32,6 +34,7 @@ class Balancer {
   RigState& rig_;
   Processes& processes_;
   Moves& moves_;
+  Port& port_;
   BalancePolicy policy_;
   Clock::time_point next_look_{};
   bool said_blind_ = false;

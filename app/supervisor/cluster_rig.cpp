@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "app/config/report.h"
@@ -18,7 +17,6 @@
 #include "app/placement/node_amounts.h"
 #include "core/error.h"
 #include "core/log.h"
-#include "core/own_folders.h"
 #include "core/random_bytes.h"
 #include "ipc/publish_block.h"
 
@@ -35,11 +33,16 @@ constexpr std::chrono::nanoseconds usual_clock_tolerance = std::chrono::seconds(
 constexpr std::size_t longest_fence = 40;
 constexpr std::int64_t longest_lease = 3'600'000'000'000;  // ns
 
+std::uint32_t random_seed(Port& port) {
+  std::uint32_t seed = 0;
+  for (const unsigned char byte : port.random_bytes(sizeof seed)) seed = seed << 8U | byte;
+  return seed;
+}
+
 // Of this node alone: several may run on one machine.
 std::filesystem::path folder_of(const RigState& rig) {
   if (!rig.config->cluster) return {};
-  const auto state = state_folder().value_or(std::filesystem::absolute(rig.options.config).parent_path());
-  return state / "clusters" / rig.config->cluster->name / node_name(*rig.config->cluster);
+  return rig.options.state / "clusters" / rig.config->cluster->name / node_name(*rig.config->cluster);
 }
 
 std::filesystem::path rig_file_in(const std::filesystem::path& folder) { return folder / "rig.yaml"; }
@@ -97,16 +100,16 @@ std::string problem_in(const std::vector<ConfigError>& errors, const std::string
 
 std::filesystem::path cluster_rig_file(const RigState& rig) { return rig_file_in(folder_of(rig)); }
 
-ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, StartProcess start,
+ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, Port& port,
                        std::function<void(const std::string&)> on_refused)
     : rig_(rig),
       processes_(processes),
       roster_(roster),
-      start_(std::move(start)),
+      start_(port.starter()),
       on_refused_(std::move(on_refused)),
-      instance_(random_hex(16)),
+      instance_(hex_of(port.random_bytes(16))),
       folder_(folder_of(rig)),
-      pacer_(std::random_device()()),
+      pacer_(random_seed(port)),
       pushes_(rig, processes) {}
 
 messages::OfferNode ClusterRig::offer() const {
@@ -198,10 +201,7 @@ void ClusterRig::follow() {
 void ClusterRig::follow_links() {
   if (links_found_) return;
   try {
-    if (!link_check_) {
-      processes_.release_reserve();
-      link_check_ = std::make_unique<LinkCheck>(start_);
-    }
+    if (!link_check_) link_check_ = std::make_unique<LinkCheck>(start_);
     links_found_ = link_check_->look();
   } catch (const Error& error) {
     links_found_ = messages::LinksFound{"", error.what(), {}};
@@ -246,7 +246,6 @@ void ClusterRig::follow_load() {
   const bool may_be_better = is_unusable_ || !conditions_.empty() || awaits_ != awaited();
   if (!newest_ && may_be_better && Clock::now() >= load_again_) newest_ = loaded_;
   if (!newest_) return;
-  processes_.release_reserve();
   load_ = std::make_unique<LoadProcess>(LoadJob{rig_file_in(folder_)}, start_);
   loading_ = *std::exchange(newest_, std::nullopt);
 }

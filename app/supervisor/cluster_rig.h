@@ -21,6 +21,7 @@
 #include "app/probe/link_check.h"
 #include "app/supervisor/camera_roster.h"
 #include "app/supervisor/cluster_pushes.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/start_pacer.h"
@@ -37,8 +38,8 @@ std::filesystem::path cluster_rig_file(const RigState& rig);
 
 class ClusterRig {
  public:
-  // `start`: starts what loads a rig. `on_refused`: this rig must not run, since another one has the node's name.
-  ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, StartProcess start,
+  // `on_refused`: this rig must not run, since another one has the node's name.
+  ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, Port& port,
              std::function<void(const std::string& reason)> on_refused);
 
   [[nodiscard]] bool is_on() const;
@@ -99,7 +100,7 @@ class ClusterRig {
   RigState& rig_;
   Processes& processes_;
   CameraRoster& roster_;
-  StartProcess start_;
+  StartProcess start_;  // what loads a rig, and looks for links
   std::function<void(const std::string&)> on_refused_;
   std::string instance_;
   std::filesystem::path folder_;

@@ -228,7 +228,6 @@ void ConfigChanges::begin_load(const LoadJob& job, AfterLoad then) {
         "the process that was to read or write it before cannot be ended: it waits for a disk that does not "
         "answer; mend that first");
   }
-  processes_.release_reserve();
   load_ = std::make_unique<LoadProcess>(job, start_);
   then_ = std::move(then);
 }

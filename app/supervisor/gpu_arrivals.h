@@ -3,21 +3,20 @@
 // is a process of its own (app/probe/device_probe.h). Used by the supervisor's thread, for which it never waits.
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "app/config/mps.h"
 #include "app/placement/devices.h"
-#include "app/placement/preflight.h"
-#include "app/probe/device_probe.h"
+#include "app/supervisor/port/port.h"
 #include "core/clock.h"
 
 namespace campipe {
 
 class GpuArrivals {
  public:
-  explicit GpuArrivals(Mps mps) : mps_(mps) {}
+  GpuArrivals(Port& port, Mps mps) : port_(port), mps_(mps) {}
 
   // To be called several times a second while a GPU is awaited. What a look found, once; nothing: it is not the time.
   std::optional<Devices> look(Clock::time_point now);
@@ -26,20 +25,15 @@ class GpuArrivals {
   void add_waits(Waits& waits) const;
 
  private:
-  // What of GPUs can be seen without asking the driver.
-  struct Signs {
-    GpuFiles files;
-    std::string mps;  // why the daemon cannot be reached
-    friend bool operator==(const Signs&, const Signs&) = default;
-  };
   void look_at_signs(Clock::time_point now);
 
+  Port& port_;
   Mps mps_;
-  std::optional<Signs> signs_;
+  std::optional<GpuSigns> signs_;
   Clock::time_point next_signs_{};
   Clock::time_point next_{};
   Clock::duration wait_{};
-  std::optional<DeviceProbe> probe_;
+  std::unique_ptr<GpuSearch> search_;
 };
 
 }  // namespace campipe

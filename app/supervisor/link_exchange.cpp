@@ -10,7 +10,6 @@
 #include "app/config/rig_settings.h"
 #include "app/control/link_keys.h"
 #include "app/control/offered_links.h"
-#include "core/error.h"
 #include "core/log.h"
 #include "ipc/link_counts.h"
 
@@ -48,14 +47,14 @@ nlohmann::json link_status(nlohmann::json link, const std::string& peer, bool se
   return link;
 }
 
-LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control)
+LinkExchange::LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control, Port& port)
     : rig_(rig), processes_(processes), control_(control) {
   if (!rig_.settings().cluster) return;
   LinkKey public_key;
   LinkKey secret_key;
   static_assert(crypto_box_PUBLICKEYBYTES == sizeof public_key && crypto_box_SECRETKEYBYTES == sizeof secret_key);
-  if (sodium_init() < 0) throw Error("libsodium does not start");
-  crypto_box_keypair(public_key.data(), secret_key.data());
+  const std::vector<unsigned char> seed = port.random_bytes(crypto_box_SEEDBYTES);
+  crypto_box_seed_keypair(public_key.data(), secret_key.data(), seed.data());
   public_key_ = text_of(public_key);
   secret_key_ = text_of(secret_key);
 }

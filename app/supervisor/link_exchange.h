@@ -14,6 +14,7 @@
 #include "app/control/messages/shared_links.h"
 #include "app/placement/link_choice.h"
 #include "app/supervisor/cluster_control.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
 
 namespace campipe {
@@ -23,7 +24,7 @@ struct ClusterLinksConfig;
 
 class LinkExchange {
  public:
-  LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control);
+  LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control, Port& port);
 
   // For processes with ends of links.
   [[nodiscard]] messages::LinkIdentity identity() const { return {public_key_, secret_key_}; }

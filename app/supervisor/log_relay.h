@@ -3,27 +3,22 @@
 
 #include <string>
 
+#include "app/supervisor/port/log_pipe.h"
 #include "app/supervisor/status_view.h"
-#include "core/unique_handle.h"
 
 namespace campipe {
 
 class LogRelay {
  public:
-  // Throws Error. `view` must outlive it.
-  explicit LogRelay(StatusView& view);
+  // `view` and `pipe` must outlive it.
+  LogRelay(StatusView& view, LogPipe& pipe) : view_(view), pipe_(pipe) {}
 
-  // What processes write into; they inherit it.
-  [[nodiscard]] int write_fd() const { return write_.get(); }
-  // Readable when there is something to pass on.
-  [[nodiscard]] int read_fd() const { return read_.get(); }
   // Does not wait.
   void pass_on();
 
  private:
   StatusView& view_;
-  UniqueFd read_;
-  UniqueFd write_;
+  LogPipe& pipe_;
   std::string rest_;  // of a line that is not complete
 };
 

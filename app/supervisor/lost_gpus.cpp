@@ -31,7 +31,7 @@ bool is_on_its_way(const Camera& camera) { return camera.relocation || (camera.r
 }  // namespace
 
 LostGpus::LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-                   Relocations& relocations, LoadShedder& shedder, StartProcess start)
+                   Relocations& relocations, LoadShedder& shedder, Port& port)
     : rig_(rig),
       processes_(processes),
       lifecycle_(lifecycle),
@@ -39,8 +39,8 @@ LostGpus::LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecyc
       moves_(moves),
       relocations_(relocations),
       shedder_(shedder),
-      start_(std::move(start)),
-      arrivals_(rig.settings().mps) {}
+      port_(port),
+      arrivals_(port, rig.settings().mps) {}
 
 Gpu* LostGpus::find(const Device& device) {
   const auto found = std::ranges::find(rig_.machine.devices.gpus, device, &Gpu::device);
@@ -147,7 +147,7 @@ void LostGpus::arrive(const GpuArrival& arrival) {
   for (Camera& camera : rig_.cameras.all()) {
     if (camera.home == arrival.awaited) camera.home = arrival.here;
   }
-  add_costs(rig_.costs, costs_, *find(arrival.here));
+  port_.add_costs(rig_.costs, *find(arrival.here));
   rig_.weights = {};
   come_back(arrival.here, "now");
 }
@@ -167,7 +167,7 @@ void LostGpus::do_step(const GpuHealth::Step& step) {
 
 void LostGpus::check(const Device& device) {
   try {
-    checks_.emplace_back(device, rig_.config->mps, start_);
+    checks_.emplace_back(device, rig_.config->mps, port_.starter());
   } catch (const std::exception& error) {
     health_.on_check(device, error.what(), Clock::now());
   }

@@ -18,6 +18,7 @@
 #include "app/supervisor/gpu_health.h"
 #include "app/supervisor/load_shedder.h"
 #include "app/supervisor/moves.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/relocations.h"
 #include "app/supervisor/rig_state.h"
@@ -26,9 +27,8 @@ namespace campipe {
 
 class LostGpus {
  public:
-  // `start`: starts what checks a GPU.
   LostGpus(RigState& rig, Processes& processes, CameraLifecycle& lifecycle, CameraRoster& roster, Moves& moves,
-           Relocations& relocations, LoadShedder& shedder, StartProcess start);
+           Relocations& relocations, LoadShedder& shedder, Port& port);
 
   // After everything else has been done about it.
   void on_death(const ManagedProcess& process, const ExitInfo& info);
@@ -75,11 +75,10 @@ class LostGpus {
   Moves& moves_;
   Relocations& relocations_;
   LoadShedder& shedder_;
-  StartProcess start_;
+  Port& port_;
   GpuHealth health_;
   std::list<DeviceCheck> checks_;
   GpuArrivals arrivals_;
-  const CostCache costs_ = load_costs();  // read once: later the disk might not answer
   Clock::time_point master_died_{};
   std::map<ProcessId, Clock::time_point> left_at_;  // since then a master does not let go of a GPU that is gone
 };

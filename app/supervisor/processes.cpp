@@ -175,7 +175,6 @@ void Processes::start(ManagedProcess& process) {
   rig_.page.process(process.id).arrived = 0;
   std::vector<std::string> variables = mps_variables(rig_.settings().mps);
   variables.push_back(see_gpus(process.place.sees));
-  reserve_.release();
   try {
     failpoint("supervisor.starting", role_of(process));
     process.child = start_(words_of(role_of(process)), variables);

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "app/control/descriptor_limit.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/process.h"
@@ -74,9 +73,6 @@ class Processes {
   static void end_since(ManagedProcess& process, const std::string& why);
   void kill_all();
   [[nodiscard]] bool all_gone() const;
-  // Makes room for one more descriptor than others leave, until the next refill.
-  void release_reserve() { reserve_.release(); }
-  void refill_reserve() { reserve_.refill(); }
 
   // False: it does not run, or cannot take it any more.
   template <typename M>
@@ -129,7 +125,6 @@ class Processes {
   StepGuard& guard_;
   StartProcess start_;
   Events events_;
-  DescriptorReserve reserve_;            // for starting processes, whatever cameras use
   std::list<ManagedProcess> processes_;  // one may be added while others are looked after
 };
 

@@ -1,12 +1,7 @@
 #include "app/supervisor/report.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "app/config/camera_config.h"
 #include "app/supervisor/group_report.h"
@@ -148,28 +143,6 @@ nlohmann::json rig_report(const RunReport& run, const Cameras& cameras, const Ri
 // Reasons may hold what strangers sent.
 std::string report_text(const nlohmann::json& report) {
   return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
-
-void write_report(const std::filesystem::path& file, const std::string& text) {
-  const auto failed = [&](int reason) {
-    return system_error("cannot write the report '" + file.string() + "'", reason);
-  };
-  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {  // such as /dev/stdout
-    std::ofstream out(file);
-    out << text;
-    out.close();
-    if (!out) throw failed(errno);
-    return;
-  }
-  const std::filesystem::path part = file.string() + ".part";
-  std::ofstream out(part, std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
-    const int reason = errno;
-    ::unlink(part.c_str());
-    throw failed(reason);
-  }
 }
 
 }  // namespace campipe

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -49,7 +48,5 @@ double rounded(double value);
 double percent(float part);
 
 std::string report_text(const nlohmann::json& report);
-// Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
-void write_report(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace campipe

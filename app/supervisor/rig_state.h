@@ -24,9 +24,10 @@ struct RigConfig;
 struct RigSettings;
 
 struct RunOptions {
-  std::filesystem::path config;  // for reloading
-  std::string text = {};         // what stands there, of a node of a cluster
-  std::uint64_t digest = 0;      // of what stood there, see LoadedConfig
+  std::filesystem::path config;      // for reloading
+  std::string text = {};             // what stands there, of a node of a cluster
+  std::filesystem::path state = {};  // the folder of what such a node keeps
+  std::uint64_t digest = 0;          // of what stood there, see LoadedConfig
   std::string log_level = "info";
   std::optional<std::chrono::nanoseconds> duration;
   std::optional<std::filesystem::path> report;

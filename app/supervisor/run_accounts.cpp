@@ -1,8 +1,5 @@
 #include "app/supervisor/run_accounts.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -16,19 +13,11 @@ constexpr auto memory_interval = std::chrono::seconds(5);
 constexpr auto last_sample = std::chrono::milliseconds(250);
 constexpr auto sample_poll = std::chrono::milliseconds(5);
 
-double own_cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto in_seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
-}
-
 }  // namespace
 
-RunAccounts::RunAccounts(RigState& rig, Processes& processes) : rig_(rig), processes_(processes) {
-  if (rig.options.report) report_.emplace(*rig.options.report);
+RunAccounts::RunAccounts(RigState& rig, Processes& processes, Port& port)
+    : rig_(rig), processes_(processes), port_(port), memory_(port.memory()) {
+  if (rig.options.report) report_ = port.open_report(*rig.options.report);
 }
 
 void RunAccounts::sample_memory() {
@@ -40,7 +29,7 @@ void RunAccounts::request_sample() {
   if (memory_.busy()) return;
   next_sample_ = Clock::now() + memory_interval;
   sampled_.clear();
-  std::vector<pid_t> pids{::getpid()};
+  std::vector<pid_t> pids{port_.own_pid()};
   for (ManagedProcess& process : processes_.all()) {
     if (!process.child) process.memory_mib = 0;
     if (!process.child) continue;
@@ -68,22 +57,24 @@ bool RunAccounts::sampled_at_the_end(Clock::time_point over_since) {
 }
 
 double RunAccounts::cpu_seconds() const {
-  double sum = own_cpu_seconds();
+  double sum = port_.own_cpu_seconds();
   for (const ManagedProcess& process : processes_.all()) sum += process.cpu_s;
   return sum;
 }
 
 std::vector<ProcessStatus> RunAccounts::process_status() const {
-  std::vector<ProcessStatus> status{{"supervisor", ::getpid(), 0, "cpu", 0, own_memory_mib_}};
+  std::vector<ProcessStatus> status{
+      {"supervisor", port_.own_pid(), 0, "cpu", port_.own_cpu_seconds(), own_memory_mib_}};
   for (const ManagedProcess& process : processes_.all()) {
     if (!process.child && !process.start_at) continue;
     ProcessStatus& of = status.emplace_back();
     of.role = role_of(process);
     of.restarts = process.restarts;
     of.gpu = process.place.gpu_name;
-    of.cpu_s_before = process.cpu_s;
+    of.cpu_s = process.cpu_s;
     if (process.child) {
       of.pid = process.child->pid();
+      of.cpu_s += process.child->cpu_seconds();
       of.memory_mib = process.memory_mib;
     } else {
       of.restarts_in_s = std::max(std::chrono::duration<double>(*process.start_at - Clock::now()).count(), 0.0);

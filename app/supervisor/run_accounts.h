@@ -1,15 +1,12 @@
 // What a run uses, processor time and memory of all its processes, and its report, which has it.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "app/supervisor/memory_sampler.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
-#include "app/supervisor/report_writer.h"
 #include "app/supervisor/rig_state.h"
 #include "app/supervisor/status_json.h"
 
@@ -18,7 +15,7 @@ namespace campipe {
 class RunAccounts {
  public:
   // Throws Error where the report cannot be written.
-  RunAccounts(RigState& rig, Processes& processes);
+  RunAccounts(RigState& rig, Processes& processes, Port& port);
 
   // Asks for the processes' memory, and takes what has come out. To be called several times a second.
   void sample_memory();
@@ -40,9 +37,10 @@ class RunAccounts {
 
   RigState& rig_;
   Processes& processes_;
-  MemorySampler memory_;
+  Port& port_;
+  MemorySampler& memory_;
   std::vector<ManagedProcess*> sampled_;  // by the newest request
-  std::optional<ReportWriter> report_;
+  std::unique_ptr<ReportWriter> report_;  // null: there is to be none
   Clock::time_point next_sample_{};
   Clock::time_point next_report_{};
   bool last_asked_ = false;  // for the sample at the end

@@ -5,7 +5,6 @@
 
 #include "app/config/camera_config.h"
 #include "app/supervisor/accounting.h"
-#include "app/control/core_times.h"
 #include "app/supervisor/group_report.h"
 #include "app/supervisor/source_waits.h"
 #include "app/supervisor/stream_age.h"
@@ -49,7 +48,7 @@ nlohmann::json process_json(const ProcessStatus& process) {
   nlohmann::json json{{"role", process.role},
                       {"restarts", process.restarts},
                       {"gpu", process.gpu},
-                      {"cpu_s", rounded(process.cpu_s_before + (runs ? cpu_seconds_of(process.pid) : 0))},
+                      {"cpu_s", rounded(process.cpu_s)},
                       {"memory_mib", rounded(process.memory_mib)}};
   if (runs) json["pid"] = process.pid;
   if (!runs) json["restarts_in_s"] = rounded(*process.restarts_in_s);

@@ -25,7 +25,7 @@ struct ProcessStatus {
   pid_t pid = 0;
   unsigned restarts = 0;
   std::string gpu;
-  double cpu_s_before = 0;                   // of those that died
+  double cpu_s = 0;                          // with those that died
   double memory_mib = 0;                     // with its part of what is shared
   std::optional<double> restarts_in_s = {};  // it has died, and waits for that; it has no pid
 };

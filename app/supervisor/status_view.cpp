@@ -1,8 +1,6 @@
 #include "app/supervisor/status_view.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -23,12 +21,7 @@ constexpr auto terminal_interval = std::chrono::milliseconds(500);
 constexpr auto log_interval = std::chrono::seconds(10);  // between two looks at what has changed
 constexpr auto log_anyway = std::chrono::hours(1);
 constexpr unsigned narrowest = 40;
-
-unsigned terminal_width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
-  return std::max<unsigned>(size.ws_col, narrowest);
-}
+constexpr unsigned usual_width = 100;
 
 std::map<std::string, std::uint64_t> lost(const FrameCounts& counts) {
   auto dropped = counts.dropped;
@@ -111,9 +104,9 @@ std::string format_summary(const Output& output, const FrameCounts& counts) {
   return output.config.name + ": " + format_outcome(output, counts);
 }
 
-StatusView::StatusView()
-    : out_(STDERR_FILENO),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+StatusView::StatusView(Terminal& terminal)
+    : out_(terminal),
+      terminal_(terminal.is_terminal()),
       next_(started_ + (terminal_ ? terminal_interval : log_interval)) {}
 
 void StatusView::log_line(const std::string& given) {
@@ -196,7 +189,7 @@ std::string StatusView::drawn() {
 
 void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
   const double uptime = std::chrono::duration<double>(Clock::now() - started_).count();
-  table_ = format_table(cameras, uptime, terminal_width(), over);
+  table_ = format_table(cameras, uptime, std::max(out_.width().value_or(usual_width), narrowest), over);
   const std::string before = erased();
   out_.put(before + drawn());
 }

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "app/control/background_writer.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/cameras.h"
+#include "app/supervisor/port/terminal.h"
 #include "core/clock.h"
 #include "ipc/histogram.h"
 
@@ -59,7 +59,8 @@ class ChangesToLog {
 
 class StatusView {
  public:
-  StatusView();
+  // `terminal` must outlive it.
+  explicit StatusView(Terminal& terminal);
   // A line of the log, from this or another process; without its line end.
   void log_line(const std::string& line);
   // Called ten times a second; shows what is due.
@@ -84,8 +85,8 @@ class StatusView {
   std::string erased();
   std::string drawn();
 
-  BackgroundWriter out_;
-  bool terminal_;
+  Terminal& out_;
+  bool terminal_;  // that out_ can be drawn on
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
   std::map<OutputId, Sample> samples_;

@@ -1,7 +1,5 @@
 #include "app/supervisor/supervisor.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,7 +9,6 @@
 #include "app/config/serves.h"
 #include "app/control/messages/cluster.h"
 #include "app/control/messages/to_publisher.h"
-#include "app/control/started_process.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
 #include "app/supervisor/accounting.h"
@@ -28,6 +25,7 @@ using std::chrono::seconds;
 
 constexpr auto tick_interval = milliseconds(50);
 constexpr auto leaving_interval = milliseconds(5);
+constexpr auto longest_wait = milliseconds(100);
 constexpr auto status_interval = seconds(1);
 constexpr auto longest_status_interval = seconds(2);  // of hundreds of cameras, whose status takes long to make:
 constexpr int status_share = 50;                      // one part in so many of a core's time
@@ -61,12 +59,10 @@ RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions
 
 }  // namespace
 
-Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals,
-                       ForkServer& forks)
-    : signals_(signals),
-      start_(starts_processes(log_.write_fd(), &forks)),
+Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, Port& port)
+    : port_(port),
       rig_(state_of(rig, machine, options)),
-      processes_(rig_, guard_, start_,
+      processes_(rig_, guard_, port_.starter(),
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
@@ -82,10 +78,10 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   [this](const ManagedProcess& process) { return needed(process); },
                   [this](const ManagedProcess& process) { return lost_gpus_.is_doubtful(process.place.gpu); }}),
       changes_(
-          rig_, processes_, roster_, service_, start_, [this] { show_ready(); },
+          rig_, processes_, roster_, service_, port_.starter(), [this] { show_ready(); },
           [this](messages::ChangeRig change, pid_t asker) { cluster_control_.ask(std::move(change), asker); }) {
-  init_logging("supervisor", options.log_level, log_.write_fd());
-  rig_.costs = load_machine_costs(machine.devices);
+  port_.log().take_own_log(options.log_level);
+  rig_.costs = port_.read_costs(machine.devices);
   require_cluster(rig);
   const RigPlan placed = balanced_plan(rig, machine, rig_.costs);
   for (const std::string& line : describe_sharing(placed, machine.devices)) spdlog::info("{}", line);
@@ -99,7 +95,7 @@ Supervisor::~Supervisor() {
   kill_all();
   processes_.all().clear();
   log_.pass_on();
-  init_logging("supervisor", rig_.options.log_level);
+  port_.log().leave_own_log(rig_.options.log_level);
 }
 
 void Supervisor::add_processes(const RigPlan& plan) {
@@ -141,12 +137,12 @@ void Supervisor::turn() {
 }
 
 void Supervisor::wait_for_events() {
-  Waits waits{{signals_.fd(), POLLIN, 0}, {log_.read_fd(), POLLIN, 0}};
+  Waits waits;
   processes_.add_waits(waits);
   changes_.add_waits(waits);
   lost_gpus_.add_waits(waits);
   const auto left = std::chrono::ceil<milliseconds>(rig_.next_tick - Clock::now());
-  ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100)));
+  port_.wait(std::move(waits), std::clamp(left, milliseconds(0), longest_wait));
 }
 
 // What processes note in pages of their own, and others wait for.
@@ -165,7 +161,7 @@ void Supervisor::pass_on_notes() {
 }
 
 void Supervisor::obey_signals() {
-  while (const auto asked = signals_.next()) {
+  while (const auto asked = port_.next_signal()) {
     if (*asked == RigSignals::Request::reload) {
       if (rig_.phase == RunPhase::running) changes_.reload_on_signal();
     } else if (rig_.phase == RunPhase::running) {
@@ -205,7 +201,7 @@ void Supervisor::tick() {
   guard_.run("show who waits for a restart", [this] { lifecycle_.follow_restarts(); });
   guard_.run("watch the processes", [this] { crashes_.find_hung(); });
   processes_.start_due();
-  processes_.refill_reserve();
+  port_.refill_reserve();
   guard_.run("show how the rig is", [this] { view_.update(rig_.cameras, rig_.page); });
   guard_.run("ask for the processes' memory", [this] { accounts_.sample_memory(); });
   guard_.run("end", [this] { watch_ending(); });

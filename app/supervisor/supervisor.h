@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "app/control/rig_signals.h"
 #include "app/control/step_guard.h"
 #include "app/supervisor/accusations.h"
 #include "app/supervisor/balancer.h"
@@ -25,6 +24,7 @@
 #include "app/supervisor/mosaic_cells.h"
 #include "app/supervisor/mosaic_links.h"
 #include "app/supervisor/moves.h"
+#include "app/supervisor/port/port.h"
 #include "app/supervisor/processes.h"
 #include "app/supervisor/remote_stages.h"
 #include "app/supervisor/rig_state.h"
@@ -41,9 +41,8 @@ struct RigConfig;
 // Of the parts each has references only to those before it (24 fields, as it owns them all).
 class Supervisor {
  public:
-  // `signals`, `forks`: are used until the supervisor is gone.
-  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, RigSignals& signals,
-             ForkServer& forks);
+  // `port` must outlive it.
+  Supervisor(const RigConfig& rig, const Machine& machine, const RunOptions& options, Port& port);
   ~Supervisor();
 
   // Runs the rig until every source has ended, the duration is over or a signal came. Returns the exit status.
@@ -78,10 +77,9 @@ class Supervisor {
   [[nodiscard]] bool ended_as_asked(const Camera& camera, const Output& output) const;
   [[nodiscard]] int exit_status() const;
 
-  RigSignals& signals_;
-  StatusView view_;
-  LogRelay log_{view_};
-  StartProcess start_;
+  Port& port_;
+  StatusView view_{port_.terminal()};
+  LogRelay log_{view_, port_.log()};
   StepGuard guard_;
   RigState rig_;
   Processes processes_;
@@ -92,28 +90,28 @@ class Supervisor {
   CameraSetup setup_{rig_, processes_, rings_};
   MosaicCells cells_{rig_, processes_, setup_};
   CameraRoster roster_{rig_, processes_, lifecycle_, setup_};
-  ServiceNotifier service_;
+  ServiceNotifier service_{port_.service()};
   ConfigChanges changes_;
   Moves moves_{rig_, processes_, setup_, cells_,
                [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                  changes_.answer(asker, request, [&] { return answer; });
                }};
-  Balancer balancer_{rig_, processes_, moves_};
+  Balancer balancer_{rig_, processes_, moves_, port_};
   LoadShedder shedder_{rig_, processes_, balancer_};
   Relocations relocations_{rig_, processes_, lifecycle_, setup_, roster_, moves_};
-  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, start_};
-  ClusterRig cluster_{rig_, processes_, roster_, start_, [this](const std::string& why) { refuse(why); }};
+  LostGpus lost_gpus_{rig_, processes_, lifecycle_, roster_, moves_, relocations_, shedder_, port_};
+  ClusterRig cluster_{rig_, processes_, roster_, port_, [this](const std::string& why) { refuse(why); }};
   ClusterControl cluster_control_{rig_, processes_,
                                   [this](pid_t asker, std::uint64_t request, const messages::Answer& answer) {
                                     changes_.answer(asker, request, [&] { return answer; });
                                   }};
-  LinkExchange exchange_{rig_, processes_, cluster_control_};
+  LinkExchange exchange_{rig_, processes_, cluster_control_, port_};
   MosaicLinks links_{rig_, processes_, setup_, rings_, cluster_, cluster_control_, exchange_};
   RemoteStages remote_stages_{rig_, processes_, exchange_};
   GuestStages guest_stages_{rig_, processes_, cluster_, cluster_control_, exchange_};
   MessageRouter messages_{rig_,   processes_, lifecycle_,       rings_,    roster_,      changes_,
                           moves_, cluster_,   cluster_control_, exchange_, guest_stages_};
-  RunAccounts accounts_{rig_, processes_};
+  RunAccounts accounts_{rig_, processes_, port_};
   StatusJson status_;
 
   struct Ending {

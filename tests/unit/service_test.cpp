@@ -18,6 +18,7 @@
 #include <future>
 #include <optional>
 
+#include "app/supervisor/port/real_service_manager.h"
 #include "core/log.h"
 #include "core/unique_handle.h"
 #include "tests/unit/temporary_folder.h"
@@ -82,8 +83,9 @@ class Service : public testing::Test {
 
 TEST_F(Service, TellsThatItIsReadyOnceAndThenHowItDoes) {
   const Variable variable("NOTIFY_SOCKET", path_);
-  ServiceNotifier notifier;
-  EXPECT_TRUE(notifier.active());
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
+  EXPECT_TRUE(manager.active());
   notifier.ready("3 cameras: 3 running");
   EXPECT_EQ(receive(), "READY=1\nSTATUS=3 cameras: 3 running");
   notifier.ready("3 cameras: 3 running");
@@ -93,7 +95,8 @@ TEST_F(Service, TellsThatItIsReadyOnceAndThenHowItDoes) {
 
 TEST_F(Service, IsReadyAgainAfterAReload) {
   const Variable variable("NOTIFY_SOCKET", path_);
-  ServiceNotifier notifier;
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
   notifier.ready("fine");
   EXPECT_TRUE(receive());
   notifier.reloading();
@@ -104,7 +107,8 @@ TEST_F(Service, IsReadyAgainAfterAReload) {
 
 TEST_F(Service, TellsThatItStops) {
   const Variable variable("NOTIFY_SOCKET", path_);
-  ServiceNotifier().stopping();
+  RealServiceManager manager;
+  ServiceNotifier(manager).stopping();
   EXPECT_THAT(receive().value_or(""), StartsWith("STOPPING=1\n"));
 }
 
@@ -112,7 +116,8 @@ TEST_F(Service, FeedsTheWatchdogTwiceInItsTime) {
   const Variable variable("NOTIFY_SOCKET", path_);
   const Variable time("WATCHDOG_USEC", "400000");
   const Variable process("WATCHDOG_PID", std::to_string(::getpid()));
-  ServiceNotifier notifier;
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
   const auto begin = Clock::now();
   notifier.watchdog();
   notifier.watchdog();
@@ -125,15 +130,17 @@ TEST_F(Service, HasNoWatchdogThatIsForAnotherProcess) {
   const Variable variable("NOTIFY_SOCKET", path_);
   const Variable time("WATCHDOG_USEC", "400000");
   const Variable process("WATCHDOG_PID", "1");
-  ServiceNotifier notifier;
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
   notifier.watchdog();
   notifier.stopping();
   EXPECT_THAT(receive().value_or(""), StartsWith("STOPPING=1")) << "nothing came before";
 }
 
 TEST_F(Service, TellsNobodyWhereNobodyListens) {
-  ServiceNotifier notifier;
-  EXPECT_FALSE(notifier.active());
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
+  EXPECT_FALSE(manager.active());
   notifier.ready("fine");
   notifier.watchdog();
   notifier.stopping();
@@ -147,7 +154,8 @@ TEST_F(Service, WaitsForNoManager) {
   const Variable process("WATCHDOG_PID", std::to_string(::getpid()));
   std::size_t before = 0;
   while (send_from_elsewhere("earlier")) ++before;
-  ServiceNotifier notifier;
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
   auto done = std::async(std::launch::async, [&notifier] {
     notifier.ready("fine");
     notifier.watchdog();
@@ -170,22 +178,25 @@ TEST_F(Service, NotifiesAnAbstractSocketToo) {
   socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   bind(socket_, '\0' + name, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
   const Variable variable("NOTIFY_SOCKET", "@" + name);
-  ServiceNotifier().ready("fine");
+  RealServiceManager manager;
+  ServiceNotifier(manager).ready("fine");
   EXPECT_EQ(receive(), "READY=1\nSTATUS=fine");
 }
 
 TEST_F(Service, NotifiesNobodyAtAnAddressThatIsNone) {
   for (const std::string& address : {std::string("vsock:2:1234"), "/" + std::string(200, 'x')}) {
     const Variable variable("NOTIFY_SOCKET", address);
-    ServiceNotifier notifier;
-    EXPECT_FALSE(notifier.active()) << address;
+    RealServiceManager manager;
+    ServiceNotifier notifier(manager);
+    EXPECT_FALSE(manager.active()) << address;
     notifier.ready("fine");
   }
 }
 
 TEST_F(Service, GoesOnWithoutItsManager) {
   const Variable variable("NOTIFY_SOCKET", path_ + "-gone");
-  ServiceNotifier notifier;
+  RealServiceManager manager;
+  ServiceNotifier notifier(manager);
   notifier.ready("fine");
   notifier.stopping();
 }

@@ -1,5 +1,4 @@
-// Writes the report of a run, each minute and at the end, on a thread of its own: a disk that does not answer must not
-// hold up the supervisor. Of several reports that wait only the newest is written.
+// Writes the report of a run on a thread of its own: a disk that does not answer must not hold up the supervisor.
 #pragma once
 
 #include <atomic>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "app/control/background_queue.h"
+#include "app/supervisor/port/report_writer.h"
 
 namespace campipe {
 
@@ -15,15 +15,13 @@ namespace campipe {
 // a disk. Throws std::system_error where there can be no thread.
 std::string why_not_written(const std::filesystem::path& file);
 
-class ReportWriter {
+class RealReportWriter final : public ReportWriter {
  public:
   // Throws std::system_error where there can be no thread.
-  explicit ReportWriter(const std::filesystem::path& file);
+  explicit RealReportWriter(const std::filesystem::path& file);
 
-  // Never waits. One that cannot be written is logged, and the next one may be.
-  void put(std::string report) { queue_.put(std::move(report)); }
-  // Waits a few seconds for the last one. False: it is not written.
-  bool finish();
+  void put(std::string report) override { queue_.put(std::move(report)); }
+  bool finish() override;
 
  private:
   std::filesystem::path file_;

@@ -1,4 +1,4 @@
-#include "app/supervisor/memory_sampler.h"
+#include "app/supervisor/port/real_memory_sampler.h"
 
 #include <condition_variable>
 #include <fstream>
@@ -39,7 +39,7 @@ std::optional<std::vector<double>> sample(const std::vector<pid_t>& pids) noexce
 
 }  // namespace
 
-struct MemorySampler::State {
+struct RealMemorySampler::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<std::vector<pid_t>> wanted;
@@ -47,17 +47,17 @@ struct MemorySampler::State {
   bool leaving = false;
 };
 
-MemorySampler::MemorySampler() : state_(std::make_shared<State>()) {
+RealMemorySampler::RealMemorySampler() : state_(std::make_shared<State>()) {
   std::thread([state = state_] { run(state); }).detach();
 }
 
-MemorySampler::~MemorySampler() {
+RealMemorySampler::~RealMemorySampler() {
   const std::lock_guard lock(state_->mutex);
   state_->leaving = true;
   state_->changed.notify_one();
 }
 
-void MemorySampler::run(const std::shared_ptr<State>& state) {
+void RealMemorySampler::run(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (;;) {
     state->changed.wait(lock, [&] { return state->leaving || state->wanted; });
@@ -71,7 +71,7 @@ void MemorySampler::run(const std::shared_ptr<State>& state) {
   }
 }
 
-void MemorySampler::request(std::vector<pid_t> pids) {
+void RealMemorySampler::request(std::vector<pid_t> pids) {
   const std::lock_guard lock(state_->mutex);
   if (state_->wanted) return;
   state_->wanted = std::move(pids);
@@ -79,12 +79,12 @@ void MemorySampler::request(std::vector<pid_t> pids) {
   state_->changed.notify_one();
 }
 
-bool MemorySampler::busy() const {
+bool RealMemorySampler::busy() const {
   const std::lock_guard lock(state_->mutex);
   return state_->wanted.has_value();
 }
 
-std::optional<std::vector<double>> MemorySampler::take() {
+std::optional<std::vector<double>> RealMemorySampler::take() {
   const std::lock_guard lock(state_->mutex);
   return std::exchange(state_->found, std::nullopt);
 }

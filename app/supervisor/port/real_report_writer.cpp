@@ -1,14 +1,17 @@
-#include "app/supervisor/report_writer.h"
+#include "app/supervisor/port/real_report_writer.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <future>
 #include <thread>
 
-#include "app/supervisor/report.h"
+#include "core/error.h"
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/unique_handle.h"
@@ -28,6 +31,29 @@ int try_to_open(const std::filesystem::path& file) {
   return S_ISFIFO(info.st_mode) ? ENOTSUP : 0;
 }
 
+// Replaces the file in one step: who reads it finds the old one or the new one whole. Throws Error, naming the file.
+void write_report(const std::filesystem::path& file, const std::string& text) {
+  const auto failed = [&](int reason) {
+    return system_error("cannot write the report '" + file.string() + "'", reason);
+  };
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {  // such as /dev/stdout
+    std::ofstream out(file);
+    out << text;
+    out.close();
+    if (!out) throw failed(errno);
+    return;
+  }
+  const std::filesystem::path part = file.string() + ".part";
+  std::ofstream out(part, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(part.c_str());
+    throw failed(reason);
+  }
+}
+
 }  // namespace
 
 // The thread that asks is left behind where it gets no answer; the program's end ends it.
@@ -40,7 +66,7 @@ std::string why_not_written(const std::filesystem::path& file) {
   return error == 0 ? std::string() : std::strerror(error);
 }
 
-ReportWriter::ReportWriter(const std::filesystem::path& file)
+RealReportWriter::RealReportWriter(const std::filesystem::path& file)
     : file_(file), queue_({.texts = 1}, [file, failed = failed_](const std::string& report, std::size_t) {
         failpoint("report.writing");
         *failed = true;
@@ -48,7 +74,7 @@ ReportWriter::ReportWriter(const std::filesystem::path& file)
         *failed = false;
       }) {}
 
-bool ReportWriter::finish() {
+bool RealReportWriter::finish() {
   if (queue_.finish(Clock::now() + last_wait)) return !*failed_;
   spdlog::error("the report '{}' is not written: its disk does not answer", file_.string());
   return false;
