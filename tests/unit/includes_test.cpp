@@ -1,6 +1,7 @@
 // The rules of the source tree that a compiler does not check:
 //  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
 //  - in app/, the roles of processes meet in rooms that all share, and never include one another;
+//  - the supervisor includes the interfaces of its port, and not what implements them for this machine;
 //  - who waits counts monotonic time: a clock that can be set is read in few places, for what people see;
 //  - nothing that is kept in the repository speaks of the machine that it was written on.
 #include <gmock/gmock.h>
@@ -94,6 +95,19 @@ std::optional<std::string> check_rooms(std::string_view from, std::string_view t
   return "app/" + std::string(from) + " must not include app/" + std::string(to);
 }
 
+// The port includes no other file of the supervisor, which includes no implementation of the port.
+std::optional<std::string> check_port(std::string_view from, std::string_view to) {
+  constexpr std::string_view supervisor = "app/supervisor/";
+  constexpr std::string_view port = "app/supervisor/port/";
+  if (!from.starts_with(supervisor) || !to.starts_with(supervisor)) return std::nullopt;
+  if (from.starts_with(port)) {
+    if (to.starts_with(port)) return std::nullopt;
+    return "app/supervisor/port must not include other files of app/supervisor";
+  }
+  if (!to.starts_with(port) || !to.substr(port.size()).starts_with("real_")) return std::nullopt;
+  return "app/supervisor must not include what implements its port";
+}
+
 // What is wrong with `file` including `target` in quotes, both relative to the repository, or nothing.
 std::optional<std::string> check_include(std::string_view file, std::string_view target) {
   const Folder& from = *find_folder(first_part(file));
@@ -108,6 +122,7 @@ std::optional<std::string> check_include(std::string_view file, std::string_view
     return "stages of different kinds must not include one another";
   }
   if (from.name != "app" || to != "app") return std::nullopt;
+  if (auto complaint = check_port(file, target)) return complaint;
   return check_rooms(second_part(file), second_part(target));
 }
 
@@ -197,6 +212,8 @@ TEST(IncludeRule, AllowsDownwardsAndOneself) {
   EXPECT_THAT(check_text("app/main.cpp", "#include \"app/master/m.h\"\n#include \"app/worker/w.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("app/master/m.cpp", "#include \"app/rings/r.h\"\n#include \"app/master/n.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("app/master/decoding.h", "#include \"app/rings/packet_note.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_text("app/supervisor/s.cpp", "#include \"app/supervisor/port/port.h\"\n"), IsEmpty());
+  EXPECT_THAT(check_text("app/supervisor/port/p.h", "#include \"app/supervisor/port/real_port.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("stages/sinks/s.cpp", "#include \"stages/sinks/t.h\"\n#include \"kernels/k.h\"\n"), IsEmpty());
   EXPECT_THAT(check_text("kernels/k.cu", "#include \"core/c.h\"\n#include <vector>\n"), IsEmpty());
   EXPECT_THAT(check_text("core/c.cpp", "#include <opencv2/core/mat.hpp>\n// #include \"app/a.h\"\n"), IsEmpty());
@@ -230,6 +247,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadInclude{"StageToStage", "stages/sinks/s.cpp", "#include \"stages/filters/f.h\"\n", "different kinds"},
         BadInclude{"RoleToRole", "app/supervisor/s.cpp", "#include \"app/publisher/server/p.h\"\n",
                    "app/supervisor must not include app/publisher"},
+        BadInclude{"PortToSupervisor", "app/supervisor/port/real_port.cpp", "#include \"app/supervisor/process.h\"\n",
+                   "app/supervisor/port must not include other files"},
+        BadInclude{"SupervisorToMachine", "app/supervisor/s.cpp", "#include \"app/supervisor/port/real_port.h\"\n",
+                   "must not include what implements its port"},
         BadInclude{"RoomToRole", "app/control/c.h", "#include \"app/master/m.h\"\n",
                    "app/control must not include app/master"},
         BadInclude{"RoomToMain", "app/rings/r.h", "#include \"app/a.h\"\n", "app/rings must not include app/"},
