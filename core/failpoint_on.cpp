@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/failpoint.h"
 #include "core/gpu.h"
 #include "core/pretended_gpus.h"
@@ -51,8 +52,8 @@ void work_while(const std::function<bool()>& condition) {
 }
 
 void work() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(12);
-  work_while([end] { return std::chrono::steady_clock::now() < end; });
+  const auto end = Clock::now() + std::chrono::seconds(12);
+  work_while([end] { return Clock::now() < end; });
 }
 
 void hang() {

@@ -112,7 +112,7 @@ StatusView::StatusView(Terminal& terminal)
 void StatusView::log_line(const std::string& given) {
   // What libraries and sanitizers write themselves.
   const bool foreign = log_format() == LogFormat::json && !given.starts_with('{');
-  const std::string line = foreign ? json_log_line(std::chrono::system_clock::now(), "warning", "", given) : given;
+  const std::string line = foreign ? json_log_line(utc_now(), "warning", "", given) : given;
   if (!terminal_) return out_.put(line + "\n");
   const std::string before = erased();
   out_.put(before + line + "\n" + drawn());
@@ -230,7 +230,7 @@ void StatusView::finish(const Cameras& cameras, const RigPage& page) {
   for (const Camera& camera : cameras.all()) {
     for (const Output& output : camera.outputs) {
       const std::string summary = printable(format_summary(output, count(camera, output, page)));
-      const auto now = std::chrono::system_clock::now();
+      const auto now = utc_now();
       out_.put((json ? json_log_line(now, "info", "supervisor", summary) : summary) + "\n");
     }
   }
