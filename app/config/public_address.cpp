@@ -1,6 +1,7 @@
 #include "app/config/public_address.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "app/config/address.h"
@@ -10,6 +11,10 @@ namespace {
 
 constexpr std::size_t longest = 256;
 constexpr std::string_view marks = ".-_~";
+
+constexpr std::array<std::string_view, 11> own_paths{"/api",        "/camera", "/cameras", "/healthz",
+                                                     "/live",       "/login",  "/metrics", "/readyz",
+                                                     "/recordings", "/static", "/system"};
 
 bool may_stand_in_path(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -28,6 +33,10 @@ bool is_base_path(const std::string& text) {
     rest.remove_prefix(part.size());
   }
   return true;
+}
+
+bool is_own_path(std::string_view path) {
+  return std::ranges::find(own_paths, path.substr(0, path.find('/', 1))) != own_paths.end();
 }
 
 bool is_public_host(const std::string& text) {

@@ -1,6 +1,5 @@
 // The servers and their users.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 
@@ -17,10 +16,6 @@ namespace campipe {
 namespace {
 
 constexpr std::size_t max_users = 256;
-// What the HTTP server has at its root.
-constexpr std::array<std::string_view, 11> own_paths{"/api",        "/camera", "/cameras", "/healthz",
-                                                     "/live",       "/login",  "/metrics", "/readyz",
-                                                     "/recordings", "/static", "/system"};
 constexpr std::size_t shortest_secret = 8;
 
 // Whatever stands there instead may be a secret: it is never shown.
@@ -130,7 +125,7 @@ std::optional<std::string> read_http_base(const YamlNode& node, Report& report) 
     refuse(node, expected, report);
     return std::nullopt;
   }
-  if (text && std::ranges::find(own_paths, text->substr(0, text->find('/', 1))) != own_paths.end()) {
+  if (text && is_own_path(*text)) {
     refuse(node, "another path: the rig's own pages and calls are below this one", report);
     return std::nullopt;
   }

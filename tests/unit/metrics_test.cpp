@@ -10,8 +10,12 @@
 #include <sstream>
 #include <thread>
 
+#include "app/config/public_address.h"
 #include "app/control/json_fields.h"
+#include "app/publisher/server/access.h"
+#include "app/publisher/server/api/api.h"
 #include "app/publisher/server/api/shown_status.h"
+#include "app/publisher/server/page.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "ipc/rig_page.h"
@@ -83,6 +87,17 @@ class MetricsTest : public testing::Test {
   GpuMeter gpus_;
   Metrics metrics_{rig_, page_, gpus_, [this] { return viewers_; }};
 };
+
+// Where `http_base` may not be.
+TEST_F(MetricsTest, TheServersPathsAreKnownToTheConfiguration) {
+  Access access(ServerConfig{});
+  Api api(rig_, access, [] { return nlohmann::json::array(); });
+  std::vector<std::string> prefixes(page_prefixes.begin() + 1, page_prefixes.end());
+  for (const HttpServer::Route& route : metrics_.routes()) prefixes.push_back(route.prefix);
+  for (const HttpServer::Route& route : api.routes()) prefixes.push_back(route.prefix);
+  for (const std::string& prefix : prefixes) EXPECT_TRUE(is_own_path(prefix)) << prefix;
+  EXPECT_FALSE(is_own_path("/live-cams"));
+}
 
 TEST_F(MetricsTest, TellsWhatTheRigDoes) {
   rig_.set_status(some_status());

@@ -2,6 +2,7 @@
 // it. Thread-safe; nothing here changes.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "app/publisher/server/http/server.h"
@@ -19,8 +20,9 @@ const PageFile* find_page_file(std::string_view name);
 // Changes with any of the files.
 std::string_view page_version();
 
-// GET of "/", "/login", "/camera/…", "/recordings", "/system" (all the same page, which looks at its own address) and
-// "/static/VERSION/FILE"; 404 for the rest. Needs no login: what the page then asks for does. Its addresses are
+inline constexpr std::array page_prefixes{"/", "/login", "/camera/", "/recordings", "/system", "/static/"};
+// GET of a path with one of these prefixes: of "/static/VERSION/FILE" the file; of the others the same page, which
+// looks at its own address; 404 for the rest. Needs no login: what the page then asks for does. Its addresses are
 // relative, as a proxy may show it below a path.
 HttpAnswer page_route(const HttpRequest& request);
 

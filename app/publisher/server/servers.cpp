@@ -187,7 +187,7 @@ void Servers::try_to(Listener& listener, const std::string& configured, const St
 void Servers::start_http() {
   try_to(http_listener_, config_.http_address, [&](const std::string& address) {
     std::vector<HttpServer::Route> routes = api_.routes();
-    for (const char* prefix : {"/", "/login", "/camera/", "/recordings", "/system", "/static/"}) {
+    for (const char* prefix : page_prefixes) {
       routes.push_back({prefix, true, [this](const HttpRequest& request) {
                           if (brings_token(request)) return log_in_wall(request, access_);
                           HttpAnswer answer = page_route(request);
