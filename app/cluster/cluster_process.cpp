@@ -17,6 +17,7 @@
 #include "app/cluster/cluster_servers.h"
 #include "app/cluster/cluster_status.h"
 #include "app/cluster/cluster_writer.h"
+#include "app/cluster/node_reports.h"
 #include "app/cluster/rig_change.h"
 #include "app/cluster/rig_keeper.h"
 #include "app/control/child.h"
@@ -32,8 +33,6 @@ namespace {
 using namespace std::chrono_literals;
 using Stage = MembershipState::Stage;
 
-// With `on_etcd_missing: run`: so long etcd is waited for at the start.
-constexpr auto etcd_is_missing = 10s;
 constexpr auto store_first_again = 5s;
 constexpr auto show_interval = 200ms;
 
@@ -85,22 +84,14 @@ class ClusterProcess {
   std::unique_ptr<RigKeeper> keeper_;
   std::unique_ptr<ClusterWriter> writer_;
   std::unique_ptr<ClusterAgent> agent_;
-  Clock::time_point began_ = Clock::now();
-  bool has_last_duties_ = false;
+  NodeReports reports_{Clock::now()};
 
   // As it was sent last.
-  bool was_member_ = false;
-  Clock::time_point lease_until_{};
   std::map<std::string, std::string> kept_;
-  std::uint64_t held_ = 0;  // the newest HoldPushes
-  std::uint64_t answered_ = 0;
-  std::set<std::string> may_push_;
-  bool name_is_taken_ = false;
   std::string problem_;
   std::string planner_;
   std::int64_t rig_ = 0;
   Clock::time_point store_first_at_{};
-  std::optional<std::vector<messages::ClusterDuties::Duty>> duties_;
   ClusterState seen_;
   std::int64_t seen_revision_ = -1;  // what seen_ was made of
   Clock::time_point show_at_{};
@@ -129,7 +120,7 @@ void ClusterProcess::on(messages::JoinCluster& join) {
   for (const auto& [camera, fence] : joined_as_.duties) {
     if (const auto known = read_fence(fence)) options.duties[camera] = {*known};
   }
-  has_last_duties_ = options.last_duties.has_value();
+  reports_.set_has_last_duties(options.last_duties.has_value());
   agent_ = std::make_unique<ClusterAgent>(std::move(options));
   writer_ = std::make_unique<ClusterWriter>(servers, [this](const messages::Answer& answer) { child_.send(answer); });
   seen_.cluster = config.name;
@@ -164,7 +155,7 @@ void ClusterProcess::on(messages::PlanCameras& plan) {
 
 void ClusterProcess::on(const messages::HoldPushes& hold) {
   if (!agent_) return;
-  held_ = hold.number;
+  reports_.set_held(hold.number);
   agent_->want_effects({hold.cameras.begin(), hold.cameras.end()});
 }
 
@@ -238,21 +229,8 @@ bool ClusterProcess::tick() {
 }
 
 void ClusterProcess::report_membership(const ClusterAgent::View& view) {
-  const MembershipState& membership = view.membership;
-  const bool is_member = membership.stage == Stage::member;
-  was_member_ = was_member_ || is_member;
-  const Clock::time_point until = is_member ? membership.effects_end : lease_until_;
-  if (was_member_ && (until != lease_until_ || view.effects != may_push_ || held_ != answered_)) {
-    lease_until_ = until;
-    may_push_ = view.effects;
-    answered_ = held_;
-    child_.send(messages::ClusterLease{to_ns(until), held_, {may_push_.begin(), may_push_.end()}});
-  }
-  const bool is_taken = membership.stage == Stage::name_taken;
-  if (is_taken != std::exchange(name_is_taken_, is_taken) && is_taken) {
-    duties_.reset();  // when this one is a member again, it says anew what is to run
-    child_.send(messages::NodeNameTaken{membership.problem});
-  }
+  if (const auto lease = reports_.lease(view)) child_.send(*lease);
+  if (const auto taken = reports_.name_taken(view)) child_.send(*taken);
 }
 
 void ClusterProcess::report_problem(const std::string& problem) {
@@ -302,22 +280,15 @@ void ClusterProcess::show(const ClusterAgent::View& view) {
   child_.send(messages::ClusterSeen{seen_});
 }
 
-// Only what a member sees counts: before, the cameras of its name may be another start's.
 void ClusterProcess::follow_duties(const ClusterAgent::View& view) {
-  const bool runs_the_last = has_last_duties_ && !was_member_ && !view.plan_is_known && !name_is_taken_ &&
-                             Clock::now() - began_ > etcd_is_missing;
-  const bool counts = was_member_ && view.plan_is_known && !name_is_taken_;
-  if (!counts && !runs_the_last) return;
-  std::vector<messages::ClusterDuties::Duty> cameras;
-  for (const auto& [camera, duty] : view.duties) cameras.push_back({camera, text_of(duty.fence), duty.is_leaving()});
-  if (duties_ == cameras) return;
-  if (runs_the_last) {
+  const auto duties = reports_.duties(view, Clock::now());
+  if (!duties) return;
+  if (duties->are_the_last) {
     spdlog::warn("cluster: etcd cannot be reached: this node runs what it was assigned last");
     child_.send(messages::ClusterRigWritten{RigKeeper::rig_file(joined_as_.folder).string(), 0});
   }
-  child_.send(messages::ClusterDuties{cameras});
-  if (counts) keeper_->keep(view.duties);
-  duties_ = std::move(cameras);
+  child_.send(duties->message);
+  if (!duties->are_the_last) keeper_->keep(view.duties);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace campipe {
 
 std::set<std::string> Effects::update(const EtcdMirror& mirror, const MembershipState& membership,
-                                      const NodeDuties& duties, OwnKeys::Changes& changes) {
+                                      const NodeDuties& duties, OwnKeyChanges& changes) {
   if (!wanted_ || membership.stage != MembershipState::Stage::member || mirror.revision() == 0) return {};
   std::set<std::string> held;
   std::erase_if(released_, [&](const auto& released) {
@@ -35,7 +35,7 @@ std::set<std::string> Effects::update(const EtcdMirror& mirror, const Membership
   return held;
 }
 
-void Effects::on_written(const OwnKeys::Changes& changes) {
+void Effects::on_written(const OwnKeyChanges& changes) {
   for (const EtcdKeyValue& key : changes.releases) {
     if (key.key.starts_with(keys_.effects())) released_.emplace(key.key, key.create_revision);
   }

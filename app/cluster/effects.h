@@ -12,8 +12,8 @@
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/duties.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/cluster/membership.h"
-#include "app/cluster/own_keys.h"
+#include "app/cluster/membership_state.h"
+#include "app/cluster/own_key_changes.h"
 
 namespace campipe {
 
@@ -26,9 +26,9 @@ class Effects {
   void want(std::set<std::string> cameras) { wanted_ = std::move(cameras); }
   // Those of them with which it may, until MembershipState::effects_end. Enters what is to be written.
   std::set<std::string> update(const EtcdMirror& mirror, const MembershipState& membership, const NodeDuties& duties,
-                               OwnKeys::Changes& changes);
+                               OwnKeyChanges& changes);
   // These are about to be written.
-  void on_written(const OwnKeys::Changes& changes);
+  void on_written(const OwnKeyChanges& changes);
 
  private:
   ClusterKeys keys_;

@@ -9,7 +9,7 @@
 
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/cluster/membership.h"
+#include "app/cluster/membership_state.h"
 
 namespace campipe {
 

@@ -15,35 +15,31 @@
 #include <string>
 
 #include "app/cluster/etcd_http.h"
+#include "app/cluster/etcd_requests.h"
 #include "app/cluster/etcd_values.h"
 
 namespace campipe {
 
-class EtcdClient {
+class EtcdClient final : public EtcdRequests {
  public:
   // Throws Error where libcurl cannot be used, or there is no URL.
   explicit EtcdClient(EtcdServers servers, std::stop_token stop = {});
 
-  // Of one key: no value where it does not exist.
-  EtcdResult<EtcdRange> read(const std::string& key);
+  EtcdResult<EtcdRange> read(const std::string& key) override;
   // Of all keys that begin with `prefix`, as they were at one revision, that of the header. Asked for in parts.
   EtcdResult<EtcdRange> read_prefix(const std::string& prefix);
   // The revision at which it was written.
   EtcdResult<EtcdHeader> put(const std::string& key, const std::string& value, std::int64_t lease = 0);
-  EtcdResult<EtcdTxnResult> txn(const EtcdTxn& txn);
+  EtcdResult<EtcdTxnResult> txn(const EtcdTxn& txn) override;
 
-  EtcdResult<EtcdLease> grant(std::chrono::seconds ttl);
-  // When the answered request was sent, with the TTL that began then at the earliest. Nothing: the lease is dead.
-  EtcdResult<std::optional<EtcdLease>> keep_alive(std::int64_t lease);
-  // What is left of it; nothing: it is dead.
-  EtcdResult<std::optional<std::chrono::seconds>> time_to_live(std::int64_t lease);
-  // Its keys go at once. True: it was there.
-  EtcdResult<bool> revoke(std::int64_t lease);
+  EtcdResult<EtcdLease> grant(std::chrono::seconds ttl) override;
+  EtcdResult<std::optional<EtcdLease>> keep_alive(std::int64_t lease) override;
+  EtcdResult<std::optional<std::chrono::seconds>> time_to_live(std::int64_t lease) override;
+  EtcdResult<bool> revoke(std::int64_t lease) override;
   // The store is full: who looks after etcd has to make room and disarm the alarm.
   EtcdResult<bool> no_space();
 
-  // For the next requests: until when they have to be over, if that is sooner than their own time.
-  void set_deadline(std::optional<Deadline> until) { until_ = until; }
+  void set_deadline(std::optional<Deadline> until) override { until_ = until; }
 
  private:
   enum class Effect : std::uint8_t {

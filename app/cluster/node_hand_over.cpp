@@ -39,7 +39,7 @@ std::map<std::string, std::string> NodeHandOver::kept(const NodeDuties& duties, 
 
 std::map<std::string, std::string> NodeHandOver::update(const EtcdMirror& mirror, const MembershipState& membership,
                                                         const NodeDuties& duties, Clock::time_point now,
-                                                        OwnKeys::Changes& changes) {
+                                                        OwnKeyChanges& changes) {
   auto kept = this->kept(duties, now);
   if (membership.stage != MembershipState::Stage::member || mirror.revision() == 0) return kept;
   std::map<std::string, std::string> wanted;

@@ -13,8 +13,8 @@
 #include "app/cluster/cluster_keys.h"
 #include "app/cluster/duties.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/cluster/membership.h"
-#include "app/cluster/own_keys.h"
+#include "app/cluster/membership_state.h"
+#include "app/cluster/own_key_changes.h"
 
 namespace campipe {
 
@@ -30,7 +30,7 @@ class NodeHandOver {
   // Enters what is to be written. Returns cameras that this node keeps although they are another one's, as that has not
   // begun for long, with that node.
   std::map<std::string, std::string> update(const EtcdMirror& mirror, const MembershipState& membership,
-                                            const NodeDuties& duties, Clock::time_point now, OwnKeys::Changes& changes);
+                                            const NodeDuties& duties, Clock::time_point now, OwnKeyChanges& changes);
 
  private:
   std::map<std::string, std::string> kept(const NodeDuties& duties, Clock::time_point now);

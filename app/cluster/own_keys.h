@@ -9,31 +9,22 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "app/cluster/etcd_client.h"
+#include "app/cluster/own_key_changes.h"
 
 namespace campipe {
 
 class OwnKeys {
  public:
-  struct Changes {
-    std::int64_t lease = 0;
-    std::vector<std::pair<std::string, std::string>> claims{};   // made where there is no such key: another one's stays
-    std::vector<std::pair<std::string, std::string>> puts{};     // written: of names that no other node uses
-    std::vector<std::pair<std::string, std::string>> lasting{};  // written without the lease: the node leaves them
-    std::vector<EtcdKeyValue> releases{};                        // erased, where they are still those
-
-    [[nodiscard]] bool empty() const { return claims.empty() && puts.empty() && lasting.empty() && releases.empty(); }
-  };
+  using Changes = OwnKeyChanges;
 
   // Throws Error as EtcdClient does.
   explicit OwnKeys(EtcdServers servers);
   OwnKeys(const OwnKeys&) = delete;
   OwnKeys& operator=(const OwnKeys&) = delete;
 
-  // The next changes can be written: the mirror, of that revision, shows those before, or has had time enough for it.
+  // As OwnKeyWrites has it.
   [[nodiscard]] bool is_ready(std::int64_t mirror_revision) const;
   // Only when it is ready.
   void write(Changes changes);
@@ -42,17 +33,12 @@ class OwnKeys {
 
  private:
   void run(const std::stop_token& stop);
-  std::string write_all(EtcdClient& client, const Changes& changes);
 
   EtcdServers servers_;
   mutable std::mutex mutex_;
   std::condition_variable_any wakeup_;
   std::optional<Changes> next_;
-  bool is_busy_ = false;
-  bool failed_ = false;
-  std::int64_t written_ = 0;   // revision of the newest one
-  Clock::time_point again_{};  // at the latest
-  std::string problem_;
+  OwnKeyWrites writes_;
 
   std::jthread thread_;  // last: it uses the others
 };

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "app/cluster/etcd_client.h"
 #include "app/cluster/json_take.h"
 #include "app/cluster/node_offer.h"
 #include "app/cluster/value_limits.h"
@@ -69,10 +70,10 @@ PlanWriteResult failed(const EtcdError& error) {
 }
 
 // A transaction of the planner's, and why it was not carried out.
-PlanWriteResult commit(EtcdClient& client, EtcdTxn txn, const Candidacy& candidacy) {
+PlanWriteResult commit(EtcdRequests& etcd, EtcdTxn txn, const Candidacy& candidacy) {
   txn.compares.push_back(candidacy.holds());
   txn.otherwise.push_back(EtcdOperation::read(candidacy.key));
-  const EtcdResult<EtcdTxnResult> result = client.txn(txn);
+  const EtcdResult<EtcdTxnResult> result = etcd.txn(txn);
   if (!result) return failed(result.error());
   if (result->succeeded) return {};
   const bool holds = !result->reads.empty() && !result->reads[0].values.empty() &&
@@ -96,7 +97,7 @@ std::optional<EtcdTxn> one_transaction(const ClusterKeys& keys, const StoredPlan
   return check_size(txn).empty() ? std::optional(std::move(txn)) : std::nullopt;
 }
 
-PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, const Candidacy& candidacy,
+PlanWriteResult write_generation(EtcdRequests& etcd, const ClusterKeys& keys, const Candidacy& candidacy,
                                  const StoredPlan& stored, const Values& all) {
   StoredPlan next = stored;
   next.generation = stored.generation + 1;
@@ -105,7 +106,7 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
   // That generation may count already where the plan was read before the newest one was written. What an earlier
   // attempt left there may not have been seen either.
   const EtcdCompare as_read = is_as_read(keys, stored);
-  PlanWriteResult result = commit(client, {{as_read}, {EtcdOperation::erase_prefix(folder)}}, candidacy);
+  PlanWriteResult result = commit(etcd, {{as_read}, {EtcdOperation::erase_prefix(folder)}}, candidacy);
   if (result.outcome != PlanWritten::done) return result;
   EtcdTxn batch{{as_read}, {}};
   std::size_t bytes = 0;
@@ -113,14 +114,14 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
     EtcdOperation put = EtcdOperation::put(folder + at->first, at->second);
     const std::size_t size = put.key.size() + put.value.size();
     if (batch.then.size() == most_etcd_operations || bytes + size > largest_etcd_request) {
-      result = commit(client, std::exchange(batch, {{as_read}, {}}), candidacy);
+      result = commit(etcd, std::exchange(batch, {{as_read}, {}}), candidacy);
       if (result.outcome != PlanWritten::done) return result;
       bytes = 0;
     }
     bytes += size;
     batch.then.push_back(std::move(put));
   }
-  if (!batch.then.empty()) result = commit(client, std::move(batch), candidacy);
+  if (!batch.then.empty()) result = commit(etcd, std::move(batch), candidacy);
   if (result.outcome != PlanWritten::done) return result;
   EtcdTxn valid{{as_read}, {EtcdOperation::put(keys.plan(), write_pointer(next))}};
   if (stored.generation != 0) valid.then.push_back(EtcdOperation::erase_prefix(keys.generation(stored.generation)));
@@ -128,7 +129,7 @@ PlanWriteResult write_generation(EtcdClient& client, const ClusterKeys& keys, co
     if (valid.then.size() == most_etcd_operations) break;
     valid.then.push_back(EtcdOperation::erase_prefix(keys.generation(number)));
   }
-  return commit(client, std::move(valid), candidacy);
+  return commit(etcd, std::move(valid), candidacy);
 }
 
 // That a newer version has written it, rather than nobody: an object with a schema that is not known here.
@@ -197,7 +198,7 @@ StoredPlan read_plan(const EtcdMirror& mirror, const ClusterKeys& keys) {
   return plan;
 }
 
-PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Candidacy& candidacy,
+PlanWriteResult write_plan(EtcdRequests& etcd, const ClusterKeys& keys, const Candidacy& candidacy,
                            const StoredPlan& stored, const std::map<std::string, CameraAssignment>& wanted) {
   if (std::string problem = pointer_problem(stored); !problem.empty()) return {PlanWritten::failed, std::move(problem)};
   Values all;
@@ -221,18 +222,18 @@ PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Ca
     if (!wanted.contains(camera)) removed.push_back(std::move(camera));
   }
   if (stored.generation != 0 && changed.empty() && removed.empty()) return {};
-  if (auto txn = one_transaction(keys, stored, changed, removed)) return commit(client, *std::move(txn), candidacy);
-  return write_generation(client, keys, candidacy, stored, all);
+  if (auto txn = one_transaction(keys, stored, changed, removed)) return commit(etcd, *std::move(txn), candidacy);
+  return write_generation(etcd, keys, candidacy, stored, all);
 }
 
-PlanWriteResult raise_epoch(EtcdClient& client, const ClusterKeys& keys, const StoredPlan& stored,
+PlanWriteResult raise_epoch(EtcdRequests& etcd, const ClusterKeys& keys, const StoredPlan& stored,
                             std::uint64_t utc_seconds) {
   std::string problem = stored.damage.empty() ? pointer_problem(stored) : "";
   if (!problem.empty()) return {PlanWritten::failed, std::move(problem)};
   StoredPlan next = stored;
   next.epoch = std::max(stored.epoch + 1, utc_seconds);
   for (const auto& [camera, known] : stored.cameras) next.epoch = std::max(next.epoch, known.fence.epoch + 1);
-  const auto result = client.txn({{is_as_read(keys, stored)}, {EtcdOperation::put(keys.plan(), write_pointer(next))}});
+  const auto result = etcd.txn({{is_as_read(keys, stored)}, {EtcdOperation::put(keys.plan(), write_pointer(next))}});
   if (!result) return failed(result.error());
   if (!result->succeeded) return {PlanWritten::outdated, "the plan was changed meanwhile"};
   return {};

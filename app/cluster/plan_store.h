@@ -9,14 +9,16 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "app/cluster/assignment.h"
 #include "app/cluster/cluster_keys.h"
-#include "app/cluster/etcd_client.h"
 #include "app/cluster/etcd_mirror.h"
-#include "app/cluster/membership.h"
+#include "app/cluster/etcd_requests.h"
+#include "app/cluster/membership_state.h"
 
 namespace campipe {
 
@@ -55,12 +57,12 @@ struct PlanWriteResult {
 
 // Makes the plan that is stored the wanted one. Of `wanted`, what the fence is made of is not read: a camera that stays
 // on its node keeps its fence. It takes at most the time of a few requests for each hundred cameras.
-PlanWriteResult write_plan(EtcdClient& client, const ClusterKeys& keys, const Candidacy& candidacy,
+PlanWriteResult write_plan(EtcdRequests& etcd, const ClusterKeys& keys, const Candidacy& candidacy,
                            const StoredPlan& stored, const std::map<std::string, CameraAssignment>& wanted);
 
 // After etcd was restored from a backup: from now on assignments are newer than all that any node has seen, also those
 // that are not in the backup. `utc_seconds`: now; an epoch of an older backup may have been used before.
-PlanWriteResult raise_epoch(EtcdClient& client, const ClusterKeys& keys, const StoredPlan& stored,
+PlanWriteResult raise_epoch(EtcdRequests& etcd, const ClusterKeys& keys, const StoredPlan& stored,
                             std::uint64_t utc_seconds);
 
 }  // namespace campipe

@@ -6,14 +6,12 @@
 #pragma once
 
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "app/cluster/cluster_planner.h"
+#include "app/cluster/etcd_client.h"
+#include "app/cluster/plan_maker.h"
 #include "core/unique_handle.h"
 
 namespace campipe {
@@ -26,41 +24,26 @@ class Planning {
   Planning(const Planning&) = delete;
   Planning& operator=(const Planning&) = delete;
 
-  struct Snapshot {
-    Candidacy candidacy;  // of this node, which is elected
-    EtcdMirror mirror;
-    std::vector<ClusterCamera> cameras;  // of the rig
-  };
-  void plan(Snapshot snapshot);
+  void plan(PlanSnapshot snapshot);
   // This node is not elected any more: nothing is written, and nothing remembered.
   void rest();
 
-  struct Result {
-    std::vector<ClusterPlanner::Move> moves{};  // that are in etcd now, since the last call
-    std::set<std::string> waited_for{};         // nodes
-    std::string problem{};                      // why the plan is not as it should be; empty: it is
-  };
-  Result take();
+  // Since the last call.
+  PlanMade take();
   [[nodiscard]] int fd() const { return done_.get(); }
 
  private:
   void run(const std::stop_token& stop);
-  void carry_out(const Snapshot& snapshot, EtcdClient& client);
 
   EtcdServers servers_;
-  ClusterKeys keys_;
-  Clock::duration lease_;
   UniqueFd done_;
-  // The thread's own.
-  std::optional<ClusterPlanner> planner_;
-  Candidacy planner_is_;  // for which it remembers
-  std::optional<Clock::time_point> look_again_;
+  PlanMaker maker_;  // the thread's own
 
   std::mutex mutex_;
   std::condition_variable_any wakeup_;
-  std::optional<Snapshot> next_;
+  std::optional<PlanSnapshot> next_;
   bool rest_ = false;
-  Result result_;
+  PlanMade result_;
 
   std::jthread thread_;  // last: it uses the others
 };

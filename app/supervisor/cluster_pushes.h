@@ -6,14 +6,12 @@
 // although this process or that of the cluster does nothing any more.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
-#include <set>
 #include <string>
 
 #include "app/control/messages/cluster.h"
 #include "app/supervisor/processes.h"
+#include "app/supervisor/push_holds.h"
 #include "app/supervisor/rig_state.h"
 
 namespace campipe {
@@ -29,17 +27,11 @@ class ClusterPushes {
   void follow(const std::function<bool(const std::string& camera)>& runs);
 
  private:
-  [[nodiscard]] messages::HoldPushes held() const;
-  [[nodiscard]] bool may_push(const std::string& camera) const;
   void allow(const Camera& camera);
 
   RigState& rig_;
   Processes& processes_;
-  messages::ClusterLease lease_;
-  std::set<std::string> may_;                  // cameras, of `lease_`
-  std::map<std::string, bool> runs_;           // cameras with pushes that are here: they are this node's
-  std::map<std::string, std::uint64_t> held_;  // as they were sent last, with the message since which they are held
-  std::uint64_t number_ = 0;                   // of that
+  PushHolds holds_;
 };
 
 }  // namespace campipe

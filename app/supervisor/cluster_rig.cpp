@@ -15,6 +15,7 @@
 #include "app/placement/missing_gpus.h"
 #include "app/placement/mosaic_units.h"
 #include "app/placement/node_amounts.h"
+#include "app/supervisor/camera_duty.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/random_bytes.h"
@@ -315,10 +316,9 @@ std::map<std::string, const CameraConfig*> ClusterRig::wanted(Clock::time_point 
   for (const auto& [name, leaves] : *duties_) {
     const auto known = cameras_.find(name);
     if (known == cameras_.end()) continue;  // a newer rig comes
-    const bool keeps = known->second.config->on_partition == OnPartition::keep;
-    if (!leaves && (keeps || to_ns(now) < lease_until_)) cameras.emplace(name, &*known->second.config);
-    // It goes on as it runs, if it does.
-    const Camera* const camera = leaves && keeps ? rig_.cameras.find(name) : nullptr;
+    const CameraDuty duty = camera_duty(leaves, known->second.config->on_partition, to_ns(now), lease_until_);
+    if (duty == CameraDuty::run) cameras.emplace(name, &*known->second.config);
+    const Camera* const camera = duty == CameraDuty::go_on ? rig_.cameras.find(name) : nullptr;
     if (camera != nullptr && !camera->retiring) cameras.emplace(name, &*camera->asked);
   }
   return cameras;

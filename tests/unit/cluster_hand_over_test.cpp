@@ -33,7 +33,7 @@ class HandOverTest : public testing::Test {
     mirror_.apply({false, {{true, {key, "", 0, revision_}}}, revision_});
   }
   // As etcd carries them out.
-  void carry_out(const OwnKeys::Changes& changes) {
+  void carry_out(const OwnKeyChanges& changes) {
     for (const EtcdKeyValue& key : changes.releases) erase(key.key);
     for (const auto& [key, value] : changes.claims) {
       if (mirror_.find(key) == nullptr) put(key, value, changes.lease);
@@ -68,7 +68,7 @@ TEST_F(HandOverTest, EffectsAreOneNodesUntilItGivesThemBack) {
   Effects b(keys, "b");
   put(keys.nodes(), "");  // so that something is known
   const auto update = [&](Effects& of, std::int64_t lease, bool writes = true) {
-    OwnKeys::Changes changes{lease};
+    OwnKeyChanges changes{lease};
     const auto held = of.update(mirror_, member(lease), {{"dock", {{1, 5}}}}, changes);
     if (writes && !changes.empty()) {
       of.on_written(changes);
@@ -104,17 +104,17 @@ TEST_F(HandOverTest, EffectsThatAreBeingGivenBackAreOver) {
   Effects a(keys, "a");
   a.want({"dock"});
   put(keys.effect("dock"), "{}", lease_of_a);
-  OwnKeys::Changes none{lease_of_a};
+  OwnKeyChanges none{lease_of_a};
   ASSERT_THAT(a.update(mirror_, member(lease_of_a), {}, none), ElementsAre("dock"));
   a.want({});
-  OwnKeys::Changes changes{lease_of_a};
+  OwnKeyChanges changes{lease_of_a};
   a.update(mirror_, member(lease_of_a), {}, changes);
   ASSERT_THAT(changes.releases, SizeIs(1));
   a.on_written(changes);
   a.want({"dock"});
   EXPECT_THAT(a.update(mirror_, member(lease_of_a), {}, none), IsEmpty());
   carry_out(changes);
-  OwnKeys::Changes again{lease_of_a};
+  OwnKeyChanges again{lease_of_a};
   EXPECT_THAT(a.update(mirror_, member(lease_of_a), {}, again), IsEmpty());
   carry_out(again);
   EXPECT_THAT(a.update(mirror_, member(lease_of_a), {}, none), ElementsAre("dock"));
@@ -137,7 +137,7 @@ TEST_F(HandOverTest, ANodeGoesOnUntilTheNextOneRecords) {
   EXPECT_EQ(coming.from, "a");
 
   const auto update = [&](NodeHandOver& of, DutyKeeper& keeper, std::int64_t lease, Clock::time_point now) {
-    OwnKeys::Changes changes{lease};
+    OwnKeyChanges changes{lease};
     auto kept = of.update(mirror_, member(lease), duties(keeper), now, changes);
     carry_out(changes);
     return kept;
@@ -173,7 +173,7 @@ TEST_F(HandOverTest, ANodeEndsAlsoWhereThePlanDoesNotNameIt) {
   NodeHandOver from(keys, "a");
   NodeHandOver to(keys, "b");
   const auto update = [&](NodeHandOver& of, DutyKeeper& keeper, std::int64_t lease, Clock::time_point now) {
-    OwnKeys::Changes changes{lease};
+    OwnKeyChanges changes{lease};
     of.update(mirror_, member(lease), duties(keeper), now, changes);
     carry_out(changes);
   };
