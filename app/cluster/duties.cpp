@@ -67,7 +67,8 @@ const NodeDuties& DutyKeeper::update(const StoredPlan& plan, const EtcdMirror& m
     if (node == node_) {
       next[camera] = {stored.fence, stored.assignment.from};
     } else if (before != duties_.end() && !node.empty() && !is_recorded(mirror, keys, camera, stored)) {
-      next[camera] = {before->second.fence, before->second.from, node, stored.fence};
+      const bool next_knows = !stored.assignment.from.empty();
+      next[camera] = {before->second.fence, before->second.from, node, stored.fence, next_knows};
     }
   }
   return duties_ = std::move(next);

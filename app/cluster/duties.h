@@ -22,6 +22,7 @@ struct NodeDuty {
   // It is another node's by now, under that fence, and goes on here until that one records it.
   std::string to = {};
   Fence next = {};
+  bool next_knows = true;  // its assignment names a node before it: it says of itself when it records the camera
   [[nodiscard]] bool is_leaving() const { return !to.empty(); }
   friend bool operator==(const NodeDuty&, const NodeDuty&) = default;
 };

@@ -52,7 +52,9 @@ std::map<std::string, std::string> NodeHandOver::update(const EtcdMirror& mirror
     const bool is_asked = !duty.is_leaving() && (!duty.from.empty() || kept_anywhere.contains(camera));
     if (is_asked && recorded != recorded_.end() && recorded->second == text_of(duty.fence))
       want(keys_.recorder(node_, camera), recorded->second);
-    if (kept.contains(camera)) want(keys_.kept(node_, camera), text_of(duty.next));
+    // A next node whose assignment names none before it, as after a damaged one, is asked at once.
+    if (kept.contains(camera) || (duty.is_leaving() && !duty.next_knows))
+      want(keys_.kept(node_, camera), text_of(duty.next));
   }
   for (const auto& [key, value] : wanted) {
     const EtcdKeyValue* const there = mirror.find(key);
