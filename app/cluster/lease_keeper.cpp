@@ -62,12 +62,18 @@ void LeaseKeeper::join() {
         const NodeOffer offer = port_.take_offer();
         if (offer.draining) port_.write_offer_again();  // it joins as a candidate, too, and withdraws that at once
         if (put_offer_and_candidacy(write_offer(offer))) return port_.set_state(member());
-        static_cast<void>(port_.etcd().revoke(lease_));  // else it ends by itself
-        lease_ = 0;
+        give_back();
       }
     }
     port_.sleep_until(port_.now() + port_.join_wait(tried++), false);
   }
+}
+
+// Where no answer comes, it ends by itself, or by that request when it comes. So it is never taken over.
+void LeaseKeeper::give_back() {
+  given_back_.insert(lease_);
+  static_cast<void>(port_.etcd().revoke(lease_));
+  lease_ = 0;
 }
 
 // True: nobody has it, as far as is known. Who has it may be dead, and then loses it with its lease; a lease that is
@@ -89,6 +95,10 @@ bool LeaseKeeper::wait_for_name() {
       return false;
     }
     const auto offer = read_offer(node_, value.value);
+    if (given_back_.contains(value.lease)) {
+      static_cast<void>(port_.etcd().revoke(value.lease));
+      return false;
+    }
     if (offer && offer->instance == instance_) {
       take_over(value);
       return false;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "app/cluster/cluster_keys.h"
@@ -51,6 +52,7 @@ class LeaseKeeper {
   using Stage = MembershipState::Stage;
 
   void join();
+  void give_back();
   bool wait_for_name();
   void take_over(const EtcdKeyValue& offer);
   bool put_offer_and_candidacy(const std::string& offer);
@@ -69,6 +71,7 @@ class LeaseKeeper {
   LeasePort& port_;
   LeaseClock clock_;
   std::int64_t lease_ = 0;
+  std::set<std::int64_t> given_back_;  // leases that may be revoked at any time: such a request may still be under way
   std::int64_t offer_created_ = 0;
   Candidacy candidacy_;
 };
