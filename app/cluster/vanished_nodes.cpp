@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace campipe {
+namespace {
+
+// More than so many, and than one in twenty, may be the first of most. What a lease is divided by is how long that is
+// looked at: three quarters of the leases of nodes that are cut off together have ended by then.
+constexpr std::size_t a_few = 2;
+constexpr std::size_t one_in = 20;
+constexpr int moment = 4;
+
+}  // namespace
 
 VanishedNodes::View VanishedNodes::look(const std::set<std::string>& present, const std::set<std::string>& with_cameras,
                                         Clock::time_point now) {
@@ -20,10 +29,13 @@ VanishedNodes::View VanishedNodes::look(const std::set<std::string>& present, co
 
   const auto is_recent = [&](const auto& entry) { return entry.second.at + lease_ > now; };
   const auto together = static_cast<std::size_t>(std::ranges::count_if(vanished_, is_recent));
-  if (2 * together > present.size() + together) {
-    for (auto& [name, vanished] : vanished_) {
-      if (vanished.at + lease_ > now && !vanished.wait_until) vanished.wait_until = vanished.at + lease_;
-    }
+  const std::size_t known = present.size() + together;
+  const bool is_most = 2 * together > known;
+  const bool may_be_most = together > a_few && one_in * together > known;
+  for (auto& [name, vanished] : vanished_) {
+    if (vanished.at + lease_ <= now) continue;
+    if (is_most) vanished.wait_until = vanished.at + lease_;
+    if (may_be_most && !vanished.wait_until) vanished.wait_until = vanished.at + lease_ / moment;
   }
   View view;
   for (const auto& [name, vanished] : vanished_) {

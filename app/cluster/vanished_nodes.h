@@ -1,6 +1,8 @@
 // Which nodes that are away are waited for. A node whose lease has ended is given up at once: its cameras go elsewhere.
 // But where more than half of the nodes vanish together, that is rather a network or etcd than the nodes, and what is
-// left could not carry their cameras: then one more lease is waited for. Pure arithmetic; one thread.
+// left could not carry their cameras: then one more lease is waited for. Their leases end within a third of one, since
+// that is how often each node prolongs its own: so where several vanish, it takes a moment to see whether most do, and
+// none of them is given up meanwhile. Pure arithmetic; one thread.
 #pragma once
 
 #include <map>

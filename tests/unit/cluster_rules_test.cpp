@@ -219,6 +219,26 @@ TEST(VanishedNodes, ThoseThatVanishSoonAfterBelongToThem) {
   EXPECT_THAT(vanished.look({"a", "b"}, all, start + 2s).waited_for, UnorderedElementsAre("c", "d", "e"));
 }
 
+// The leases of nodes that are cut off together end one after the other, within a third of a lease.
+TEST(VanishedNodes, SeveralMayBeTheFirstOfMost) {
+  VanishedNodes vanished(5s);
+  Names all;
+  for (char name = 'a'; name <= 'j'; ++name) all.emplace(1, name);
+  vanished.look(all, all, start);
+  Names present = all;
+  for (const char* gone : {"a", "b", "c"}) present.erase(gone);
+  const auto view = vanished.look(present, all, start + 1s);
+  EXPECT_THAT(view.waited_for, UnorderedElementsAre("a", "b", "c"));
+  EXPECT_EQ(view.look_again, start + 2250ms);
+  EXPECT_THAT(vanished.look(present, all, start + 2250ms).waited_for, IsEmpty()) << "they were not";
+  VanishedNodes most(5s);
+  most.look(all, all, start);
+  most.look(present, all, start + 1s);
+  for (const char* gone : {"d", "e", "f"}) present.erase(gone);
+  EXPECT_THAT(most.look(present, all, start + 2s).waited_for, SizeIs(6));
+  EXPECT_THAT(most.look(present, all, start + 5900ms).waited_for, SizeIs(6));
+}
+
 TEST(StartPacer, StartsAFewAtATime) {
   StartPacer pacer(1);
   std::vector<std::string> waiting;
