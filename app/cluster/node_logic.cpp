@@ -56,6 +56,16 @@ void NodeLogic::follow_rig() {
   if (revision != view_.rig.revision || !view_.rig.problem.empty()) view_.rig = read_rig(mirror_, keys_);
 }
 
+// An older offer of its name is that of a start before it: it is just joining, or etcd was restored from a backup.
+void NodeLogic::look_for_itself() {
+  const EtcdKeyValue* const own = mirror_.find(keys_.node(node_));
+  view_.sees_itself = own != nullptr && own->lease != 0 && own->lease == view_.membership.lease;
+  if (view_.sees_itself) offer_created_ = own->create_revision;
+  const auto offer = view_.nodes.find(node_);
+  const bool is_newer = own != nullptr && offer_created_ != 0 && own->create_revision > offer_created_;
+  view_.name_is_lost = is_newer && offer != view_.nodes.end() && offer->second.instance != instance_;
+}
+
 void NodeLogic::plan_if_elected(bool is_news, Clock::time_point now) {
   const auto elected = elected_planner(mirror_, keys_);
   const MembershipState& own = view_.membership;
@@ -88,6 +98,7 @@ void NodeLogic::write_own_keys(Clock::time_point now) {
 const NodeView& NodeLogic::update(Clock::time_point now) {
   view_.membership = parts_.membership();
   const bool is_news = follow();
+  look_for_itself();
   if (!view_.plan.damage.empty()) view_.plan = read_plan(mirror_, keys_);  // this node's clock may have been set
   if (mirror_.revision() > 0) {
     const NodeDuties& duties = keeper_.update(view_.plan, mirror_, keys_);

@@ -43,6 +43,11 @@ class NodeParts {
 
 struct NodeView {
   MembershipState membership;
+  // The keys are at least as new as the lease: they have this node's offer under it. Else a node that was away, and has
+  // a lease again, would go on by what it knew before.
+  bool sees_itself = false;
+  // Another start has the node's name: it had been this one's.
+  bool name_is_lost = false;
   bool plan_is_known = false;  // etcd was read, and has no older plan than was seen
   StoredRig rig{};             // of the plan's cluster, once it is known
   NodeDuties duties{};
@@ -75,6 +80,7 @@ class NodeLogic {
  private:
   bool follow();
   void follow_rig();
+  void look_for_itself();
   void write_own_keys(Clock::time_point now);
   void plan_if_elected(bool is_news, Clock::time_point now);
 
@@ -82,6 +88,7 @@ class NodeLogic {
   std::string node_;
   std::string instance_;
   NodeParts& parts_;
+  std::int64_t offer_created_ = 0;  // of this start, as it was seen last; 0: it was not
   EtcdMirror mirror_;
   DutyKeeper keeper_;
   Effects effects_;
