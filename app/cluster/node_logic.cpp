@@ -36,14 +36,27 @@ std::vector<ClusterPlanner::Move> NodeLogic::take_moves() { return std::exchange
 // True: the mirror has changed.
 bool NodeLogic::follow() {
   const std::vector<EtcdNews> all = parts_.news();
-  for (const EtcdNews& news : all) mirror_.apply(news);
+  bool is_of_plan = false;
+  bool is_of_nodes = false;
+  for (const EtcdNews& news : all) {
+    mirror_.apply(news);
+    const auto has = [&](const std::string& prefix) {
+      return news.anew || std::ranges::any_of(
+                              news.events, [&](const EtcdEvent& event) { return event.value.key.starts_with(prefix); });
+    };
+    is_of_plan = is_of_plan || has(keys_.plan());
+    is_of_nodes = is_of_nodes || has(keys_.nodes());
+  }
   if (all.empty()) return false;
-  view_.plan = read_plan(mirror_, keys_);
+  // A plan of 10,000 cameras takes 50 ms to be read.
+  if (is_of_plan) view_.plan = read_plan(mirror_, keys_);
   follow_rig();
-  view_.nodes.clear();
-  each_offer(mirror_, keys_, [&](const std::string& node, std::optional<NodeOffer> offer) {
-    if (offer) view_.nodes[node] = *std::move(offer);
-  });
+  if (is_of_nodes) {
+    view_.nodes.clear();
+    each_offer(mirror_, keys_, [&](const std::string& node, std::optional<NodeOffer> offer) {
+      if (offer) view_.nodes[node] = *std::move(offer);
+    });
+  }
   const auto elected = elected_planner(mirror_, keys_);
   view_.planner = elected ? elected->node : "";
   return true;
