@@ -72,7 +72,7 @@ def check_table(table, sources, lists):
         for test in re.findall(r"^add_test\(\[=+\[(.+?)\]=+\]", file.read_text(), re.MULTILINE):
             suite = test.split(".")[0]
             names |= {suite, suite.split("/")[-1]}
-    unknown = [name for name in table if name not in names and not list((sources / "tests").glob(f"*/{name}.cpp"))]
+    unknown = [name for name in table if name not in names and not list((sources / "tests").glob(f"**/{name}.cpp"))]
     if unknown:
         fail(f"tests/suites.txt names neither a suite nor a file: {', '.join(unknown)}")
 
@@ -120,7 +120,7 @@ def main():
         if not tests:
             continue
         # As the compiler was given it: whole, or from the folder of the build.
-        files = sorted({re.search(r"tests/[a-z]+/[^/]+$", test["file"]).group() for test in tests})
+        files = sorted({re.search(r"tests/([a-z]+/)+[^/]+$", test["file"]).group() for test in tests})
         settings = {}
         for file in files:
             settings |= table.get(Path(file).stem, {})
