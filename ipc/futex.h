@@ -1,4 +1,7 @@
 // Waiting for a 32-bit word in memory shared between processes. Every wait has a deadline.
+//
+// A program that defines futex_wait() and futex_wake_all() itself, as a simulation does, has these in their place: the
+// linker takes ipc/futex.cpp, a library of its own (campipe_futex), only for what is still missing.
 #pragma once
 
 #include <atomic>
