@@ -1,0 +1,102 @@
+#include "tests/sim/checks.h"
+
+#include <fmt/format.h>
+#include <spdlog/common.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace campipe::sim {
+namespace {
+
+constexpr auto newest_packet = seconds(4);  // status comes each second, or each second one
+
+struct Frames {
+  std::uint64_t came = 0;
+  std::uint64_t left = 0;
+};
+
+Frames frames_of(const nlohmann::json& counts) {
+  Frames frames{counts.at("decoded").get<std::uint64_t>() + counts.value("repeated", std::uint64_t{0}),
+                counts.at("encoded").get<std::uint64_t>()};
+  for (const auto& [cause, number] : counts.at("dropped").items()) frames.left += number.get<std::uint64_t>();
+  return frames;
+}
+
+}  // namespace
+
+void Checks::on_status(const nlohmann::json& status) {
+  for (const auto& [name, camera] : status.at("cameras").items()) {
+    const nlohmann::json& counts = camera.at("frames");
+    const Frames frames = frames_of(counts);
+    const std::uint64_t decoded = counts.at("decoded");
+    const std::uint64_t encoded = counts.at("encoded");
+    const std::uint64_t recorded = counts.at("recorded");
+    if (frames.came < frames.left) world_.fail(fmt::format("{}: more frames left than came: {}", name, counts.dump()));
+    Seen& seen = cameras_[name];
+    if (decoded < seen.decoded || encoded < seen.encoded || recorded < seen.recorded)
+      world_.fail(fmt::format("{}: a count goes back: {}, and before decoded {}, encoded {}, recorded {}", name,
+                              counts.dump(), seen.decoded, seen.encoded, seen.recorded));
+    const std::string state = camera.at("state");
+    if (state != seen.state) world_.trace(fmt::format("{} is {} {}", name, state, camera.value("reason", "")));
+    if (encoded != seen.encoded) seen.encoded_since = world_.now();
+    seen.state = state;
+    seen.reason = camera.value("reason", "");
+    seen.decoded = decoded;
+    seen.encoded = encoded;
+    seen.recorded = recorded;
+    world_.reached("camera " + state);
+    for (const auto& [cause, number] : counts.at("dropped").items()) world_.reached("dropped " + cause);
+  }
+  for (const nlohmann::json& process : status.at("processes")) {
+    if (process.contains("restarts_in_s")) world_.reached("a process waits for its restart");
+  }
+}
+
+void Checks::on_log(int level, const std::string& line) {
+  world_.trace("log: " + line);
+  if (line.ends_with("; the rig goes on")) world_.fail("the supervisor threw: " + line);
+  if (level >= spdlog::level::critical) world_.fail("a critical line: " + line);
+  if (line.find("wrote into a ring of") != std::string::npos || line.find(" accuses ") != std::string::npos)
+    world_.fail("a process is accused, and none has damaged a ring: " + line);
+  if (level < spdlog::level::err || line.find(" is ended: ") == std::string::npos) return;
+  if (line.find(" is ended: it sent ") == std::string::npos) return world_.fail("a message was not taken: " + line);
+  world_.reached("a message was refused");
+  if (++refused_ > lies_) world_.fail("a message was refused that is right: " + line);
+}
+
+bool Checks::is_quarantined() const {
+  for (const auto& [name, seen] : cameras_) {
+    if (seen.state == "failed" && seen.reason.find("quarantined") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void Checks::require_running() const {
+  if (may_be_quarantined() && is_quarantined()) return world_.reached("a camera is quarantined");
+  if (cameras_.empty()) return world_.fail("no status has come");
+  for (const auto& [name, seen] : cameras_) {
+    if (seen.state != "running")
+      world_.fail(fmt::format("{} is {} ({}), long after the last fault", name, seen.state, seen.reason));
+    if (world_.now() - seen.encoded_since > newest_packet)
+      world_.fail(fmt::format("{} delivers nothing, long after the last fault", name));
+  }
+}
+
+void Checks::on_report(const std::string& report) const {
+  const auto json = nlohmann::json::parse(report, nullptr, false);
+  if (json.is_discarded()) return world_.fail("there is no report");
+  for (const auto& [name, camera] : json.at("cameras").items()) {
+    const nlohmann::json& counts = camera.at("frames");
+    const Frames frames = frames_of(counts);
+    if (frames.came != frames.left)
+      world_.fail(fmt::format("{}: {} frames came, and {} left: {}", name, frames.came, frames.left, counts.dump()));
+    const std::uint64_t dealt_with =
+        counts.at("recorded").get<std::uint64_t>() + counts.at("unrecorded").get<std::uint64_t>();
+    if (dealt_with != counts.at("encoded").get<std::uint64_t>())
+      world_.fail(fmt::format("{}: of its packets {} are accounted for: {}", name, dealt_with, counts.dump()));
+    world_.trace(fmt::format("report: {} {} {}", name, camera.at("state").get<std::string>(), counts.dump()));
+  }
+}
+
+}  // namespace campipe::sim

@@ -1,0 +1,225 @@
+#include "tests/sim/child.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "app/control/messages/setup.h"
+#include "core/error.h"
+#include "ipc/outbox.h"
+#include "tests/sim/machine.h"
+
+namespace campipe::sim {
+namespace {
+
+constexpr auto beat_interval = milliseconds(100);
+constexpr auto shortest_turn = milliseconds(8);  // between looks at its rings
+constexpr auto longest_turn = milliseconds(22);
+constexpr int slowness = 10;
+constexpr std::size_t messages_a_turn = 16;
+
+std::unique_ptr<Role> make_role(Part part, Child& child) {
+  switch (part) {
+    case Part::source:
+      return make_source(child);
+    case Part::master:
+      return make_master(child);
+    case Part::worker:
+      return make_worker(child);
+    case Part::publisher:
+      return make_publisher(child);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Child::Child(Machine& machine, Part part, std::string name, pid_t pid, Chance chance)
+    : machine_(machine),
+      part_(part),
+      name_(std::move(name)),
+      pid_(pid),
+      chance_(chance),
+      started_(machine.world().now()) {}
+
+void Child::start() { wake_at(machine_.world().now() + chance_.between(milliseconds(2), milliseconds(120))); }
+
+bool Child::is(Clock::time_point until) const { return machine_.world().now() < until; }
+
+nanoseconds Child::takes(nanoseconds least, nanoseconds most) {
+  const nanoseconds usual = chance_.between(least, most);
+  return is(slow_until_) ? slowness * usual : usual;
+}
+
+nanoseconds Child::delay() {
+  const nanoseconds usual = chance_.between(microseconds(20), milliseconds(1));
+  return is(late_until_) ? usual + chance_.between(milliseconds(200), seconds(3)) : usual;
+}
+
+void Child::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  machine_.world().reached(fmt::format("message {} from {}", type, name_of(part_)));
+  machine_.world().trace(fmt::format("{} sends {} {}", name_, type, body.dump().substr(0, 160)));
+  machine_.wake_supervisor_at(from_child_.send(message_of(type, body, fds), machine_.world().now() + delay()));
+}
+
+bool Child::awaits_supervisor() const {
+  if (handle_ == nullptr) return false;
+  if (!is_alive() || from_child_.is_readable(machine_.world().now())) return true;
+  return handle_->has_unsent() && !to_child_.is_full();
+}
+
+void Child::wake_at(Clock::time_point when) {
+  if (when >= next_turn_) return;
+  next_turn_ = when;
+  machine_.world().at(when, [self = shared_from_this(), when] {
+    if (self->next_turn_ == when) self->turn();
+  });
+}
+
+void Child::turn() {
+  next_turn_ = Clock::time_point::max();
+  if (!is_alive()) return;
+  if (is(stopped_until_)) return wake_at(stopped_until_);
+  const Clock::time_point now = machine_.world().now();
+  try {
+    const bool main_thread_runs = !is(silent_until_);
+    if (main_thread_runs) read_messages();
+    if (!is_alive()) return;
+    if (role_ && main_thread_runs && now >= next_beat_) {
+      next_beat_ = now + beat_interval;
+      page_->process(id()).beat.store(now_ns());
+      cpu_used_ += 200'000;
+    }
+    if (role_) role_->work();
+    if (role_ && main_thread_runs && role_->tick()) return leave(0);
+  } catch (const std::exception& error) {
+    machine_.world().fail(fmt::format("{} cannot go on: {}", name_, error.what()));
+    return die(1 << 8);
+  }
+  wake_at(now + takes(shortest_turn, longest_turn));
+}
+
+void Child::read_messages() {
+  if (is(deaf_until_)) return;
+  for (std::size_t i = 0; i < messages_a_turn; ++i) {
+    auto message = to_child_.receive(machine_.world().now());
+    if (!message) break;
+    handle(*message);
+    machine_.wake_supervisor_at(machine_.world().now());  // there is room again
+  }
+}
+
+void Child::handle(Message& message) {
+  machine_.world().reached(fmt::format("message {} to {}", message.type, name_of(part_)));
+  if (message.type != "status")
+    machine_.world().trace(fmt::format("{} gets {} {}", name_, message.type, message.body.dump().substr(0, 160)));
+  if (role_) return role_->on_message(message);
+  const auto setup = read_message<messages::Setup>(message);
+  page_ = RigPage::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)), setup.process);
+  role_ = make_role(part_, *this);
+}
+
+// In good order: its memory is unmapped as it should be.
+void Child::leave(int status) {
+  role_.reset();
+  page_.reset();
+  die(status);
+}
+
+// Nothing of what it has is given back by itself: leases stay as they are.
+void Child::die(int status) {
+  if (!is_alive()) return;
+  machine_.world().trace(fmt::format("{} (pid {}) ends with {:#x}", name_, pid_, status));
+  status_ = status;
+  machine_.bury(std::move(role_), std::move(page_));
+  page_.reset();
+  from_child_.all_arrive();
+  machine_.wake_supervisor_at(machine_.world().now());
+}
+
+void Child::befall(const Fault& fault) {
+  const Clock::time_point until = machine_.world().now() + fault.lasts;
+  switch (fault.kind) {
+    case FaultKind::kill:
+      return die(SIGKILL);
+    case FaultKind::crash:
+      if (role_) role_->note_fault(SIGSEGV);
+      return die(SIGSEGV);
+    case FaultKind::exits:
+      return die(1 << 8);
+    case FaultKind::silent:
+      silent_until_ = until;
+      return;
+    case FaultKind::stopped:
+      stopped_until_ = until;
+      return;
+    case FaultKind::slow:
+      slow_until_ = until;
+      return;
+    case FaultKind::late:
+      late_until_ = until;
+      return;
+    case FaultKind::deaf:
+      deaf_until_ = until;
+      return;
+    case FaultKind::lies:
+      if (role_) role_->lie(fault.detail);
+      return;
+    default:
+      return;
+  }
+}
+
+// As the real one does it, where the process is not awaited: it is killed, and reaped in time.
+ChildHandle::~ChildHandle() {
+  child_->handle_ = nullptr;
+  if (!child_->is_alive()) return;
+  child_->die(SIGKILL);
+}
+
+bool ChildHandle::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  if (!child_->is_alive()) return false;
+  if (unsent_.size() >= Outbox::most_messages) throw Error("it takes no messages any more");
+  unsent_.push_back(message_of(type, body, fds));
+  flush();
+  return true;
+}
+
+void ChildHandle::flush() {
+  while (!unsent_.empty() && !child_->to_child_.is_full() && child_->is_alive()) {
+    const auto arrives =
+        child_->to_child_.send(std::move(unsent_.front()), child_->machine_.world().now() + child_->delay());
+    unsent_.pop_front();
+    child_->wake_at(arrives);
+  }
+  if (!unsent_.empty()) child_->machine_.world().reached("full queue");
+  if (!child_->is_alive()) unsent_.clear();
+}
+
+std::optional<Message> ChildHandle::receive(std::string_view) {
+  return child_->from_child_.receive(child_->machine_.world().now());
+}
+
+// Nothing to poll: Machine::wait() looks at all children.
+void ChildHandle::add_waits(Waits&) const {}
+
+ChildProcess::CpuTimes ChildHandle::look_at_main_thread() { return {child_->cpu_used_, 0}; }
+
+double ChildHandle::cpu_seconds() const { return static_cast<double>(child_->cpu_used_) / 1e9; }
+
+void ChildHandle::kill() {
+  if (std::exchange(killed_, true) || !child_->is_alive()) return;
+  Machine& machine = child_->machine_;
+  machine.world().trace(fmt::format("{} is killed by the supervisor", child_->name_));
+  child_->stopped_until_ = Clock::time_point::max();
+  machine.world().in(machine.time_to_die(child_->part_), [child = child_] { child->die(SIGKILL); });
+}
+
+std::optional<ExitInfo> ChildHandle::reap() {
+  if (child_->is_alive()) return std::nullopt;
+  return ExitInfo{*child_->status_, cpu_seconds()};
+}
+
+}  // namespace campipe::sim

@@ -1,0 +1,55 @@
+// What goes wrong in a run: a list that depends on the seed alone, and of which any part can be left out, so that a
+// failing run can be shrunk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/sim/world.h"
+
+namespace campipe::sim {
+
+// Whom a fault befalls, and which processes a rig has.
+enum class Part : std::uint8_t { source, master, worker, publisher };
+inline constexpr std::size_t parts = 4;
+const char* name_of(Part part);
+
+enum class FaultKind : std::uint8_t {
+  kill,         // the process gets SIGKILL
+  crash,        // SIGSEGV on the thread that works for the camera, noted on its page
+  exits,        // it leaves with status 1
+  silent,       // its main thread hangs: no heartbeat, no messages; the camera's thread works
+  stopped,      // SIGSTOP, and SIGCONT later
+  slow,         // everything takes it ten times as long
+  late,         // its messages take seconds, both ways
+  deaf,         // it reads no messages: the supervisor's have no room any more
+  lies,         // it sends what it has no business to send
+  start_fails,  // it cannot be started, a few times
+  slow_death,   // when it is killed the next time, that takes seconds
+  camera_away,  // the camera goes away and returns
+  pause,        // the supervisor itself does not run
+};
+inline constexpr std::size_t fault_kinds = 13;
+const char* name_of(FaultKind kind);
+
+struct Fault {
+  FaultKind kind = FaultKind::kill;
+  Part part = Part::source;
+  nanoseconds at{0};     // since the beginning
+  nanoseconds lasts{0};  // where it has a length
+  std::uint64_t detail = 0;
+};
+std::string describe(const Fault& fault);
+
+struct Course {
+  nanoseconds ends{0};  // SIGTERM comes
+  bool settles = true;  // faults end so early that all has to be well again by then
+  std::vector<Fault> faults;
+};
+// From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
+// silent start is found (15 s), and that until a camera is connected again.
+inline constexpr auto longest_recovery = seconds(60);
+Course course_of(std::uint64_t seed, nanoseconds length);
+
+}  // namespace campipe::sim

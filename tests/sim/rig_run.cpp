@@ -1,0 +1,122 @@
+#include "tests/sim/rig_run.h"
+
+#include <fmt/format.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "app/supervisor/supervisor.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/sim_port.h"
+
+namespace campipe::sim {
+namespace {
+
+constexpr auto longest_end = seconds(8);          // from SIGTERM on: 5 s are promised where all is well
+constexpr auto longest_end_of_all = seconds(16);  // with faults meanwhile
+
+class Lines final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit Lines(Checks& checks) : checks_(checks) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    checks_.on_log(static_cast<int>(message.level),
+                   fmt::format("{}", std::string_view(message.payload.data(), message.payload.size())));
+  }
+  void flush_() override {}
+
+ private:
+  Checks& checks_;
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds_of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// Mappings of shared memory.
+std::size_t mapped_rings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("/memfd:") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+campipe::Machine small_machine() {
+  campipe::Machine machine;
+  machine.cpus = {0, 1, 2, 3};
+  return machine;
+}
+
+RunOptions options() {
+  RunOptions options;
+  options.config = "rig.yaml";
+  options.report = "report.json";
+  return options;
+}
+
+void take_results(Outcome& outcome, const World& world, double cpu_before) {
+  outcome.failure = world.failure();
+  outcome.trace = world.traced();
+  outcome.reached = world.all_reached();
+  outcome.virtual_s = world.seconds_run();
+  outcome.cpu_s = cpu_seconds() - cpu_before;
+}
+
+}  // namespace
+
+Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
+                const std::function<void(const Outcome&)>& on_hopeless) {
+  Outcome outcome;
+  const double cpu_before = cpu_seconds();
+  const std::size_t descriptors = open_descriptors();
+  const std::size_t mappings = mapped_rings();
+  World world(seed);
+  {
+    Machine machine(world, course);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("sim", std::make_shared<Lines>(machine.checks())));
+    SimPort port(machine);
+    const nanoseconds longest = course.settles ? nanoseconds(longest_end) : longest_end_of_all;
+    if (course.settles) world.at(machine.end(), [&] { machine.checks().require_running(); });
+    world.at(machine.end() + longest, [&] {
+      world.fail("the supervisor does not end");
+      take_results(outcome, world, cpu_before);
+      on_hopeless(outcome);
+    });
+    std::optional<Supervisor> supervisor(std::in_place, rig, small_machine(), options(), port);
+    const int status = supervisor->run();
+    world.trace(fmt::format("run() returns {}", status));
+    if (machine.running() > 0) world.fail("a process is left");
+    machine.checks().on_report(port.report());
+    if (course.settles && status != 0 && !machine.checks().may_be_quarantined())
+      world.fail(fmt::format("the exit status is {}", status));
+    outcome.turns = port.turns();
+    supervisor.reset();
+    world.forget_events();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("none"));
+  }
+  if (const std::size_t now = open_descriptors(); now != descriptors)
+    world.fail(fmt::format("{} descriptors are open, and before {}", now, descriptors));
+  if (const std::size_t now = mapped_rings(); now != mappings)
+    world.fail(fmt::format("{} rings are mapped, and before {}", now, mappings));
+  take_results(outcome, world, cpu_before);
+  return outcome;
+}
+
+}  // namespace campipe::sim

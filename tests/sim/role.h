@@ -1,0 +1,38 @@
+// What a simulated process does: a state machine over the real messages, its page of the rig and the real rings, of
+// which none waits here. It does what the role of the same name does in app/, in steps: what that waits for, it looks
+// at in its next step.
+#pragma once
+
+#include <memory>
+
+#include "app/control/message_dispatch.h"
+
+namespace campipe::sim {
+
+class Child;
+
+class Role {
+ public:
+  Role() = default;
+  Role(const Role&) = delete;
+  Role& operator=(const Role&) = delete;
+  virtual ~Role() = default;
+
+  // A message of the supervisor, but for the first one. Throws what is not to be: that ends the process.
+  virtual void on_message(Message& message) = 0;
+  // What its main thread does ten times a second and more. True: it leaves.
+  virtual bool tick() = 0;
+  // What its threads do for cameras; also while its main thread hangs.
+  virtual void work() = 0;
+  // Its thread for the camera notes that it has died of this signal.
+  virtual void note_fault(std::uint32_t signal) = 0;
+  // Sends something that message_checks refuses.
+  virtual void lie(std::uint64_t which) = 0;
+};
+
+std::unique_ptr<Role> make_source(Child& child);
+std::unique_ptr<Role> make_master(Child& child);
+std::unique_ptr<Role> make_worker(Child& child);
+std::unique_ptr<Role> make_publisher(Child& child);
+
+}  // namespace campipe::sim

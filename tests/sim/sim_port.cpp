@@ -1,0 +1,73 @@
+#include "tests/sim/sim_port.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+
+namespace campipe::sim {
+
+std::unique_ptr<ChildProcess> SimPort::start(const std::vector<std::string>& arguments,
+                                             const std::vector<std::string>&) {
+  return machine_.start(arguments.front());
+}
+
+// A turn of its loop takes the supervisor some time, too.
+void SimPort::wait(Waits, milliseconds longest) {
+  ++turns_;
+  World& world = machine_.world();
+  world.run(chance_.between(microseconds(20), microseconds(200)), [] { return false; });
+  while (machine_.is_paused()) world.run(machine_.paused_until() - world.now(), [] { return false; });
+  if (machine_.awaits_supervisor() || (machine_.asks_to_end() && !asked_to_end_)) return;
+  world.run(longest, [&] { return machine_.awaits_supervisor() || (machine_.asks_to_end() && !asked_to_end_); });
+}
+
+std::optional<RigSignals::Request> SimPort::next_signal() {
+  if (!machine_.asks_to_end() || std::exchange(asked_to_end_, true)) return std::nullopt;
+  machine_.world().trace("SIGTERM");
+  return RigSignals::Request::end;
+}
+
+std::unique_ptr<ReportWriter> SimPort::open_report(const std::filesystem::path&) {
+  return std::make_unique<Report>(*this);
+}
+
+std::unique_ptr<GpuSearch> SimPort::search_gpus(nanoseconds, Mps) { throw Error("this machine has no GPU"); }
+
+std::vector<unsigned char> SimPort::random_bytes(std::size_t size) {
+  std::vector<unsigned char> bytes(size);
+  std::ranges::generate(bytes, [this] { return static_cast<unsigned char>(chance_.below(256)); });
+  return bytes;
+}
+
+bool SimPort::Service::send(const std::string& state) {
+  if (port.chance_.one_in(8)) return false;
+  World& world = port.machine_.world();
+  if (state.find("WATCHDOG=1") != std::string::npos) {
+    if (world.now() - heard > *watchdog()) world.fail("systemd has not heard of the supervisor in time");
+    heard = world.now();
+  } else {
+    world.trace("systemd is sent " + state);
+  }
+  return true;
+}
+
+// Now and then it hangs for long.
+void SimPort::Memory::request(std::vector<pid_t> pids) {
+  if (busy()) return;
+  asked = pids.size();
+  const bool hangs = port.chance_.one_in(20);
+  answers = Clock::now() + port.chance_.between(milliseconds(1), hangs ? nanoseconds(seconds(20)) : milliseconds(30));
+}
+
+bool SimPort::Memory::busy() const { return answers && Clock::now() < *answers; }
+
+std::optional<std::vector<double>> SimPort::Memory::take() {
+  if (!answers || busy()) return std::nullopt;
+  answers.reset();
+  return std::vector<double>(asked, 10.0);
+}
+
+}  // namespace campipe::sim

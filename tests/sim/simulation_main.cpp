@@ -1,0 +1,64 @@
+// The tests; or, with --seeds, a search (tools/simulate).
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "tests/sim/seeds.h"
+
+namespace {
+
+struct Search {
+  std::uint64_t seeds = 0;
+  std::uint64_t from = 0;
+  double minutes = 2;
+  bool trace = false;
+  bool reached = false;
+};
+
+int search(const Search& asked) {
+  namespace sim = campipe::sim;
+  const auto length = std::chrono::duration_cast<sim::nanoseconds>(std::chrono::duration<double>(60 * asked.minutes));
+  sim::Seeds seeds(sim::simulated_rigs(), length);
+  std::map<std::string, std::uint64_t> reached;
+  double virtual_s = 0;
+  double cpu_s = 0;
+  std::uint64_t turns = 0;
+  for (std::uint64_t seed = asked.from; seed < asked.from + asked.seeds; ++seed) {
+    const sim::Outcome outcome = seeds.run(seed);
+    if (outcome.failure || asked.trace) std::cout << sim::Seeds::describe(seed, outcome, seeds.shrunk());
+    if (outcome.failure) return 1;
+    for (const auto& [what, times] : outcome.reached) reached[what] += times;
+    virtual_s += outcome.virtual_s;
+    cpu_s += outcome.cpu_s;
+    turns += outcome.turns;
+  }
+  if (asked.reached) {
+    for (const auto& [what, times] : reached) std::cout << times << '\t' << what << '\n';
+  }
+  std::cout << asked.seeds << " seeds hold: " << virtual_s << " s in " << cpu_s << " s of CPU (" << virtual_s / cpu_s
+            << " times real time), " << 1e6 * cpu_s / static_cast<double>(turns) << " us a turn\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool searches = argc > 1 && std::string(argv[1]).starts_with("--seeds");
+  if (!searches) {
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+  }
+  CLI::App app{"Simulates rigs, by seed.", "simulate"};
+  Search asked;
+  app.add_option("--seeds", asked.seeds, "so many, one after the other")->required();
+  app.add_option("--from", asked.from, "the first one");
+  app.add_option("--minutes", asked.minutes, "of virtual time, each")->check(CLI::Range(1.5, 1440.0));
+  app.add_flag("--trace", asked.trace, "print what happens, also where nothing fails");
+  app.add_flag("--reached", asked.reached, "print what was reached, and how often");
+  CLI11_PARSE(app, argc, argv);
+  return search(asked);
+}

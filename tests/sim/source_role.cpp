@@ -1,0 +1,222 @@
+// The source, as app/source: connects to the camera, reads its packets into a ring for the master, and reports when it
+// goes away.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "app/control/messages/cameras.h"
+#include "app/control/messages/from_source.h"
+#include "app/control/messages/packet_rings.h"
+#include "app/control/messages/run.h"
+#include "app/control/messages/to_source.h"
+#include "ipc/drop_causes.h"
+#include "ipc/packet_ring.h"
+#include "ipc/source_blocks.h"
+#include "tests/sim/child.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/rates.h"
+
+namespace campipe::sim {
+namespace {
+
+constexpr auto first_retry = milliseconds(500);
+constexpr auto longest_retry = seconds(5);
+constexpr auto camera_timeout = seconds(2);  // of a camera that sends nothing any more
+
+// A camera that is read.
+class Reading {
+ public:
+  Reading(Child& child, messages::ReadCamera asked)
+      : child_(child),
+        asked_(std::move(asked)),
+        block_(child.page().source(asked_.camera)),
+        epoch_(asked_.epoch),
+        next_packet_(asked_.packet),
+        pts_(asked_.resume ? *asked_.resume + frame_interval.count() : 0) {
+    connect_soon();
+  }
+
+  void stop() { stops_ = true; }
+
+  void step() {
+    if (over_) return;
+    block_.thread.beat.store(now_ns());
+    if (stops_) return end();
+    if (!connected_) return try_to_connect();
+    if (!child_.page().barrier().over(0)) {
+      next_at_ = Clock::now();
+      return;
+    }
+    if (!child_.machine().camera_is_there()) return miss();
+    heard_ = Clock::now();
+    for (unsigned i = 0; i < packets_a_step && Clock::now() >= next_at_; ++i) read();
+  }
+
+ private:
+  static constexpr std::size_t ring_bytes = 256 << 10;
+  static constexpr std::size_t packet_bytes = 160;
+  static constexpr unsigned packets_a_step = 50;
+
+  void connect_soon() {
+    connects_at_ = Clock::now() + child_.takes(milliseconds(20), milliseconds(600));
+    retry_ = std::min<nanoseconds>(2 * retry_, longest_retry);
+  }
+
+  void try_to_connect() {
+    if (Clock::now() < connects_at_) return;
+    if (!child_.machine().camera_is_there()) {
+      report(false, "cannot be reached");
+      connects_at_ = Clock::now() + retry_;
+      retry_ = std::min<nanoseconds>(2 * retry_, longest_retry);
+      return;
+    }
+    child_.send(messages::OpenedStream{asked_.camera, {"h264", width, height, frame_rate}});
+    connected_ = true;
+    retry_ = first_retry;
+    next_at_ = heard_ = Clock::now();
+    await_key_ = true;
+    // Some connections send another stream than the one before.
+    if (ring_ && child_.chance().one_in(4)) close();
+  }
+
+  void report(bool delivers, const std::string& reason) {
+    const std::pair state(delivers, reason);
+    if (reported_ == state) return;
+    reported_ = state;
+    child_.send(messages::SourceState{asked_.camera, delivers, reason});
+  }
+
+  void miss() {
+    next_at_ = Clock::now();
+    if (Clock::now() - heard_ < camera_timeout) return;
+    connected_ = false;
+    report(false, "the source sends nothing");
+    connects_at_ = Clock::now() + retry_;
+  }
+
+  void open() {
+    child_.machine().on_ring(child_, "packets", epoch_);
+    ring_.emplace(PacketRingMemory::create(ring_bytes, epoch_, 0, "source ring"));
+    ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
+    const bool again = epoch_ == asked_.epoch && epoch_ > 1;
+    child_.send(messages::SourceRing{asked_.camera, epoch_, next_packet_, again}, {ring_->memory().fd()});
+    ++epoch_;
+  }
+
+  void read() {
+    const bool key = await_key_ || frames_ % group_of_pictures == 0;
+    await_key_ = false;
+    ++frames_;
+    const nanoseconds late = nanoseconds(child_.chance().below(3'000'000));
+    next_at_ += frame_interval;
+    report(true, "");
+    if (!asked_.decode) return;
+    if (!ring_) open();
+    PacketView packet;
+    const std::array<std::uint8_t, packet_bytes> bytes{};
+    packet.data = bytes;
+    packet.key = key;
+    packet.dts = next_packet_++;
+    packet.times.pts = pts_;
+    packet.times.duration = frame_interval.count();
+    packet.times.arrival = now_ns();
+    pts_ += frame_interval.count() + late.count() / 1000;
+    if ((left_out_ && !key) || !ring_->push(packet, Clock::now(), [] { return true; })) {
+      left_out_ = true;
+      counter(block_.unpublished, DropCause::decoder_slow).fetch_add(1);
+      child_.machine().world().reached("packets that are not decoded in time");
+    } else {
+      left_out_ = false;
+    }
+  }
+
+  void close() {
+    ring_->close();
+    ring_.reset();
+  }
+
+  void end() {
+    if (ring_) close();
+    over_ = true;
+    block_.thread.beat.store(0);
+    child_.send(messages::SourceOver{asked_.camera, "", false});
+  }
+
+  Child& child_;
+  messages::ReadCamera asked_;
+  SourceBlock& block_;
+  std::uint64_t epoch_;
+  std::int64_t next_packet_;
+  std::int64_t pts_;
+  std::optional<PacketRingWriter> ring_;
+  nanoseconds retry_ = first_retry;
+  Clock::time_point connects_at_;
+  Clock::time_point next_at_;
+  Clock::time_point heard_;
+  std::optional<std::pair<bool, std::string>> reported_;
+  std::uint64_t frames_ = 0;
+  bool connected_ = false;
+  bool await_key_ = true;
+  bool left_out_ = false;
+  bool stops_ = false;
+  bool over_ = false;
+};
+
+class SourceRole final : public Role {
+ public:
+  explicit SourceRole(Child& child) : child_(child) {}
+
+  void on_message(Message& message) override {
+    dispatch(messages::ToSource(), message, [this](auto& read) { on(read); });
+  }
+
+  bool tick() override { return leaves_; }
+
+  void work() override {
+    for (auto& [camera, reading] : cameras_) reading.step();
+  }
+
+  void note_fault(std::uint32_t signal) override {
+    for (const auto& [camera, reading] : cameras_) child_.page().source(camera).thread.fault.store(signal);
+  }
+
+  void lie(std::uint64_t which) override {
+    if (cameras_.empty()) return;
+    const CameraId camera = cameras_.begin()->first;
+    child_.machine().checks().on_lie();
+    if (which == 0) return child_.send(messages::SourceOver{camera, "", true});
+    if (which == 1) return child_.send(messages::SourceOver{CameraId(4'000'000), "it is gone", false});
+    if (which == 2) return child_.send(messages::SourceRing{camera, 1'000, 0, false}, {child_.page().shared_fd()});
+    if (which == 3) return child_.send(messages::SourceState::type, {{"camera", -1}}, {});
+    if (which == 4) return child_.send("frame_ring", nlohmann::json::object(), {});
+    child_.send(messages::OpenedStream{camera, {"h264", -4, 1, 0}});
+  }
+
+ private:
+  void on(messages::ReadCamera& asked) {
+    const CameraId camera = asked.camera;
+    cameras_.erase(camera);
+    cameras_.try_emplace(camera, child_, std::move(asked));
+  }
+  void on(const messages::ShowCamera&) {}
+  void on(const messages::EndDecoding&) {}
+  void on(const messages::StopCamera& of) {
+    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second.stop();
+  }
+  void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
+  void on(const messages::Drain&) {
+    for (auto& [camera, reading] : cameras_) reading.stop();
+  }
+  void on(const messages::Leave&) { leaves_ = true; }
+
+  Child& child_;
+  std::map<CameraId, Reading> cameras_;
+  bool leaves_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Role> make_source(Child& child) { return std::make_unique<SourceRole>(child); }
+
+}  // namespace campipe::sim
