@@ -65,6 +65,27 @@ void Checks::on_log(int level, const std::string& line) {
   if (++refused_ > lies_) world_.fail("a message was refused that is right: " + line);
 }
 
+void Checks::on_fault(const Fault& fault) {
+  if (fault.kind == FaultKind::crash) ++crashes_;
+  if (fault.kind == FaultKind::pause) paused_ = true;
+  const bool of_process = fault.kind != FaultKind::pause && fault.kind != FaultKind::camera_away;
+  if (of_process) befallen_.at(static_cast<std::size_t>(fault.part)) = true;
+}
+
+// A death of source, master or publisher loses no frame.
+bool Checks::explains(const std::string& cause, bool settles) const {
+  const bool by_worker = befallen_.at(static_cast<std::size_t>(Part::worker)) || paused_;
+  const bool by_publisher = befallen_.at(static_cast<std::size_t>(Part::publisher)) || paused_;
+  const bool by_master = befallen_.at(static_cast<std::size_t>(Part::master)) || paused_;
+  if (may_be_quarantined()) return true;
+  if (cause == "worker_lost") return by_worker || !settles;
+  if (cause == "queue_full") return by_worker || by_publisher;
+  if (cause == "publisher_slow") return by_publisher;
+  if (cause == "decoder_slow") return by_master || by_worker || by_publisher;
+  if (cause == "master_lost") return by_master && !settles;
+  return cause == "stopped" && !settles;
+}
+
 bool Checks::is_quarantined() const {
   for (const auto& [name, seen] : cameras_) {
     if (seen.state == "failed" && seen.reason.find("quarantined") != std::string::npos) return true;
@@ -83,7 +104,7 @@ void Checks::require_running() const {
   }
 }
 
-void Checks::on_report(const std::string& report) const {
+void Checks::on_report(const std::string& report, bool settles) const {
   const auto json = nlohmann::json::parse(report, nullptr, false);
   if (json.is_discarded()) return world_.fail("there is no report");
   for (const auto& [name, camera] : json.at("cameras").items()) {
@@ -95,6 +116,10 @@ void Checks::on_report(const std::string& report) const {
         counts.at("recorded").get<std::uint64_t>() + counts.at("unrecorded").get<std::uint64_t>();
     if (dealt_with != counts.at("encoded").get<std::uint64_t>())
       world_.fail(fmt::format("{}: of its packets {} are accounted for: {}", name, dealt_with, counts.dump()));
+    for (const auto& [cause, number] : counts.at("dropped").items()) {
+      if (!explains(cause, settles))
+        world_.fail(fmt::format("{}: {} frames are lost by {}, which no fault explains", name, number.dump(), cause));
+    }
     world_.trace(fmt::format("report: {} {} {}", name, camera.at("state").get<std::string>(), counts.dump()));
   }
 }

@@ -2,12 +2,14 @@
 // the report at the end.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "core/clock.h"
+#include "tests/sim/fault.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -20,16 +22,17 @@ class Checks {
   void on_status(const nlohmann::json& status);
   // A line of the supervisor's log. `level`: as spdlog's.
   void on_log(int level, const std::string& line);
+  void on_fault(const Fault& fault);
+  // A process has sent something that is to be refused.
   void on_lie() { ++lies_; }
-  // A thread of the camera's crashes its process. Three of them within a minute quarantine it, or end its recording.
-  void on_crash() { ++crashes_; }
 
   // The run has been calm for long enough: the camera delivers.
   void require_running() const;
-  // decoded + repeated = encoded + Σ dropped, and each packet is recorded, or known not to be.
-  void on_report(const std::string& report) const;
+  // decoded + repeated = encoded + Σ dropped, each packet is recorded, or known not to be, and some fault explains each
+  // loss. `settles`: as the run's course.
+  void on_report(const std::string& report, bool settles) const;
+  // Three crashes within a minute quarantine a camera, or end its recording.
   [[nodiscard]] bool may_be_quarantined() const { return crashes_ >= 3; }
-  [[nodiscard]] bool is_quarantined() const;
 
  private:
   struct Seen {
@@ -41,7 +44,12 @@ class Checks {
     Clock::time_point encoded_since;  // when that grew last
   };
 
+  [[nodiscard]] bool is_quarantined() const;
+  [[nodiscard]] bool explains(const std::string& cause, bool settles) const;
+
   World& world_;
+  std::array<bool, parts> befallen_{};  // by a fault
+  bool paused_ = false;
   std::map<std::string, Seen> cameras_;
   unsigned lies_ = 0;
   unsigned refused_ = 0;

@@ -72,7 +72,7 @@ void Machine::wake_supervisor_at(Clock::time_point when) {
 
 void Machine::befall(const Fault& fault) {
   world_.trace("fault: " + describe(fault));
-  if (fault.kind == FaultKind::crash) checks_.on_crash();
+  checks_.on_fault(fault);
   const auto at = static_cast<std::size_t>(fault.part);
   switch (fault.kind) {
     case FaultKind::start_fails:

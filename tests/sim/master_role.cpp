@@ -29,6 +29,8 @@ constexpr auto start_deadline = seconds(30);    // for the other processes
 constexpr auto worker_deadline = seconds(30);   // policy block: for a worker that takes nothing
 constexpr auto worker_away = seconds(5);        // policy drop: for a worker that is restarted
 constexpr auto time_to_hand_over = seconds(2);  // once it was stopped
+constexpr auto longest_burst = seconds(10);
+constexpr auto in_time = milliseconds(150);  // a frame that is no older has not waited
 constexpr unsigned kept_by_decoder = 2;
 
 class Decoding {
@@ -163,8 +165,22 @@ class Decoding {
     } else {
       return Clock::now() > pending_->since + worker_deadline;
     }
-    if (policy_ == DropPolicy::drop) return true;
-    return ring_->wait_for_room(Clock::now(), [] { return true; }) || Clock::now() > pending_->since + worker_deadline;
+    if (policy_ == DropPolicy::drop) return !waits_out_burst();
+    return has_room() || Clock::now() > pending_->since + worker_deadline;
+  }
+
+  bool has_room() {
+    return ring_->wait_for_room(
+        Clock::now(), [] { return true; }, FrameRingWriter::Readers::all);
+  }
+
+  // What was held up comes at once. For a time the worker may take that in, while newer packets wait in their ring.
+  bool waits_out_burst() {
+    const bool behind = now_ns() - pending_->times.arrival > in_time.count();
+    if (!behind) burst_ends_.reset();
+    if (has_room() || !behind) return false;
+    if (!burst_ends_) burst_ends_ = Clock::now() + longest_burst;
+    return Clock::now() < *burst_ends_;
   }
 
   void publish() {
@@ -236,6 +252,7 @@ class Decoding {
   std::optional<Clock::time_point> opens_at_;
   std::optional<Clock::time_point> stopped_at_;
   std::optional<Clock::time_point> reader_away_since_;
+  std::optional<Clock::time_point> burst_ends_;
   bool had_reader_ = false;
   bool begun_ = false;
   bool finishes_ = false;

@@ -103,8 +103,8 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
     const int status = supervisor->run();
     world.trace(fmt::format("run() returns {}", status));
     if (machine.running() > 0) world.fail("a process is left");
-    machine.checks().on_report(port.report());
-    if (course.settles && status != 0 && !machine.checks().may_be_quarantined())
+    machine.checks().on_report(port.report(), course.settles);
+    if ((course.settles || course.faults.empty()) && status != 0 && !machine.checks().may_be_quarantined())
       world.fail(fmt::format("the exit status is {}", status));
     outcome.turns = port.turns();
     supervisor.reset();

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tests/sim/seeds.h"
 
@@ -47,7 +49,8 @@ int search(const Search& asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool searches = argc > 1 && std::string(argv[1]).starts_with("--seeds");
+  const bool searches =
+      std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("--seeds"); });
   if (!searches) {
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
