@@ -59,6 +59,8 @@ void Checks::on_log(int level, const std::string& line) {
   if (level >= spdlog::level::critical) world_.fail("a critical line: " + line);
   if (line.find("wrote into a ring of") != std::string::npos || line.find(" accuses ") != std::string::npos)
     world_.fail("a process is accused, and none has damaged a ring: " + line);
+  if (line.ends_with("does not answer; it is killed") && !hangs_)
+    world_.fail("a process is killed for a hang, and none has hung: " + line);
   if (level < spdlog::level::err || line.find(" is ended: ") == std::string::npos) return;
   if (line.find(" is ended: it sent ") == std::string::npos) return world_.fail("a message was not taken: " + line);
   world_.reached("a message was refused");
@@ -68,6 +70,7 @@ void Checks::on_log(int level, const std::string& line) {
 void Checks::on_fault(const Fault& fault) {
   if (fault.kind == FaultKind::crash) ++crashes_;
   if (fault.kind == FaultKind::pause) paused_ = true;
+  if (fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped) hangs_ = true;
   const bool of_process = fault.kind != FaultKind::pause && fault.kind != FaultKind::camera_away;
   if (of_process) befallen_.at(static_cast<std::size_t>(fault.part)) = true;
 }

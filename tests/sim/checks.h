@@ -50,6 +50,7 @@ class Checks {
   World& world_;
   std::array<bool, parts> befallen_{};  // by a fault
   bool paused_ = false;
+  bool hangs_ = false;  // some process may
   std::map<std::string, Seen> cameras_;
   unsigned lies_ = 0;
   unsigned refused_ = 0;

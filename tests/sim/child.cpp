@@ -153,7 +153,7 @@ void Child::befall(const Fault& fault) {
       silent_until_ = until;
       return;
     case FaultKind::stopped:
-      stopped_until_ = until;
+      stopped_until_ = std::max(stopped_until_, until);
       return;
     case FaultKind::slow:
       slow_until_ = until;

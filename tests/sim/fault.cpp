@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace campipe::sim {
 namespace {
 
 constexpr auto begin_of_faults = milliseconds(200);
 constexpr auto soon = milliseconds(800);  // after the fault before, where they come together
-constexpr std::uint64_t most_faults = 6;
+constexpr std::uint64_t most_faults = 9;
+constexpr auto longest_fault = seconds(15);
+constexpr auto longest_until_end = seconds(20);  // of a run whose faults come about its end
 
 bool has_length(FaultKind kind) {
   switch (kind) {
@@ -61,24 +64,27 @@ std::string describe(const Fault& fault) {
 Course course_of(std::uint64_t seed, nanoseconds length) {
   Chance chance(seed * 2 + 1);
   Course course;
-  course.ends = length;
   course.settles = !chance.one_in(3);
-  const nanoseconds room = course.settles ? length - longest_recovery - seconds(20) : length + seconds(1);
-  if (!course.settles) course.ends = chance.between(milliseconds(50), length);
-  const nanoseconds last = std::max<nanoseconds>(course.settles ? room : course.ends + seconds(3), seconds(5));
+  course.ends = course.settles ? length : chance.between(milliseconds(50), longest_until_end);
+  // Else about the end, which has rules of its own.
+  const nanoseconds first = course.settles ? begin_of_faults : std::max<nanoseconds>(course.ends - seconds(3), {});
+  const nanoseconds last = course.settles ? length - longest_recovery - longest_fault : course.ends + seconds(3);
+  const std::optional<Part> target =
+      chance.one_in(3) ? std::optional(static_cast<Part>(chance.below(parts))) : std::nullopt;
   const std::uint64_t count = chance.below(most_faults + 1);
   nanoseconds at{0};
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault fault;
     fault.kind = static_cast<FaultKind>(chance.below(fault_kinds));
-    fault.part = static_cast<Part>(chance.below(parts));
+    fault.part = target.value_or(static_cast<Part>(chance.below(parts)));
     const bool together = i > 0 && chance.one_in(2);
-    at = together ? at + chance.between(nanoseconds(0), soon) : chance.between(begin_of_faults, last);
+    at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);
     fault.at = at;
     fault.lasts = length_of(fault.kind, chance);
     fault.detail = chance.below(6);
     course.faults.push_back(fault);
   }
+  std::ranges::stable_sort(course.faults, {}, &Fault::at);
   return course;
 }
 

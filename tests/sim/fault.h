@@ -28,7 +28,7 @@ enum class FaultKind : std::uint8_t {
   start_fails,  // it cannot be started, a few times
   slow_death,   // when it is killed the next time, that takes seconds
   camera_away,  // the camera goes away and returns
-  pause,        // the supervisor itself does not run
+  pause,        // the supervisor itself does not run; or, every second time, nothing of the machine
 };
 inline constexpr std::size_t fault_kinds = 13;
 const char* name_of(FaultKind kind);

@@ -38,6 +38,7 @@ std::unique_ptr<ChildProcess> Machine::start(const std::string& role) {
   const auto at = static_cast<std::size_t>(part);
   if (failing_starts_[at] > 0) {
     --failing_starts_[at];
+    calm_since_ = world_.now();
     throw Error(fmt::format("cannot start {}: Resource temporarily unavailable", role));
   }
   // The same whatever befell the others.
@@ -73,6 +74,7 @@ void Machine::wake_supervisor_at(Clock::time_point when) {
 void Machine::befall(const Fault& fault) {
   world_.trace("fault: " + describe(fault));
   checks_.on_fault(fault);
+  calm_since_ = std::max(calm_since_, world_.now() + fault.lasts);
   const auto at = static_cast<std::size_t>(fault.part);
   switch (fault.kind) {
     case FaultKind::start_fails:
@@ -86,6 +88,11 @@ void Machine::befall(const Fault& fault) {
       break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
+      if (fault.detail % 2 == 0) break;
+      for (const auto& child : children_) {  // the supervisor comes first
+        const nanoseconds later = world_.chance.between(nanoseconds(0), milliseconds(100));
+        child->befall({FaultKind::stopped, fault.part, fault.at, fault.lasts + later});
+      }
       break;
     default:
       for (const auto& child : children_) {

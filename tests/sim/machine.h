@@ -51,6 +51,8 @@ class Machine {
   void on_ring(const Child& by, const std::string& name, std::uint64_t epoch);
   void on_file(const Child& by, const std::string& path);
   Checks& checks() { return checks_; }
+  // Nothing has gone wrong for so long that all has to be well again.
+  [[nodiscard]] bool has_settled() const { return world_.now() - calm_since_ >= longest_recovery; }
 
  private:
   void befall(const Fault& fault);
@@ -67,6 +69,7 @@ class Machine {
   std::array<nanoseconds, parts> slow_deaths_{};
   Clock::time_point camera_away_until_{};
   Clock::time_point paused_until_{};
+  Clock::time_point calm_since_{};  // the last fault is over, and no start has failed since
   std::set<std::pair<std::string, std::uint64_t>> rings_;
   std::map<std::string, pid_t> files_;  // and who began them
   std::uint64_t seed_of_children_;

@@ -30,7 +30,7 @@ constexpr auto worker_deadline = seconds(30);   // policy block: for a worker th
 constexpr auto worker_away = seconds(5);        // policy drop: for a worker that is restarted
 constexpr auto time_to_hand_over = seconds(2);  // once it was stopped
 constexpr auto longest_burst = seconds(10);
-constexpr auto in_time = milliseconds(150);  // a frame that is no older has not waited
+constexpr auto calm = seconds(5);  // in which the worker always had room
 constexpr unsigned kept_by_decoder = 2;
 
 class Decoding {
@@ -174,13 +174,22 @@ class Decoding {
         Clock::now(), [] { return true; }, FrameRingWriter::Readers::all);
   }
 
-  // What was held up comes at once. For a time the worker may take that in, while newer packets wait in their ring.
+  // What was held up comes at once. For a time the worker may take that in, while newer packets wait in their ring; and
+  // for as long again once it has kept up.
   bool waits_out_burst() {
-    const bool behind = now_ns() - pending_->times.arrival > in_time.count();
-    if (!behind) burst_ends_.reset();
-    if (has_room() || !behind) return false;
-    if (!burst_ends_) burst_ends_ = Clock::now() + longest_burst;
-    return Clock::now() < *burst_ends_;
+    const auto now = Clock::now();
+    if (!has_room()) {
+      if (!waits_since_) waits_since_ = now;
+      late_ = now;
+      return now - *waits_since_ < burst_left_;
+    }
+    if (waits_since_) {
+      burst_left_ = std::max<nanoseconds>(burst_left_ - (now - *waits_since_), nanoseconds(0));
+      waits_since_.reset();
+    } else if (now - late_ >= calm) {
+      burst_left_ = longest_burst;
+    }
+    return false;
   }
 
   void publish() {
@@ -252,7 +261,9 @@ class Decoding {
   std::optional<Clock::time_point> opens_at_;
   std::optional<Clock::time_point> stopped_at_;
   std::optional<Clock::time_point> reader_away_since_;
-  std::optional<Clock::time_point> burst_ends_;
+  nanoseconds burst_left_ = longest_burst;
+  std::optional<Clock::time_point> waits_since_;
+  Clock::time_point late_{};
   bool had_reader_ = false;
   bool begun_ = false;
   bool finishes_ = false;
