@@ -176,8 +176,10 @@ void Supervisor::obey_signals() {
 
 void Supervisor::tick() {
   const auto now = Clock::now();
-  const bool first = rig_.next_tick == Clock::time_point{};
-  if (!first && now - rig_.next_tick > own_pause) crashes_.ignore_heartbeats_until(now + seconds(1));
+  // Not by when this tick was due: what has changed meanwhile may have made that now.
+  const bool first = last_tick_ == Clock::time_point{};
+  if (!first && now - last_tick_ > tick_interval + own_pause) crashes_.ignore_heartbeats_until(now + seconds(1));
+  last_tick_ = now;
   rig_.next_tick = now + (rig_.phase == RunPhase::leaving ? leaving_interval : tick_interval);
   guard_.run("follow accusations", [this] { accusations_.follow(); });
   guard_.run("settle a camera's frames", [this] { rings_.settle(); });

@@ -38,7 +38,7 @@ namespace campipe {
 
 struct RigConfig;
 
-// Of the parts each has references only to those before it (24 fields, as it owns them all).
+// Of the parts each has references only to those before it (25 fields, as it owns them all).
 class Supervisor {
  public:
   // `port` must outlive it.
@@ -125,6 +125,7 @@ class Supervisor {
     bool refused = false;  // it must not run
   };
   Ending ending_;
+  Clock::time_point last_tick_{};
 };
 
 }  // namespace campipe
