@@ -61,6 +61,9 @@ void Checks::on_log(int level, const std::string& line) {
     world_.fail("a process is accused, and none has damaged a ring: " + line);
   if (line.ends_with("does not answer; it is killed") && !hangs_)
     world_.fail("a process is killed for a hang, and none has hung: " + line);
+  const bool late =
+      line.find(" in time: ") != std::string::npos || line.find("did not leave in time") != std::string::npos;
+  if (late && !hinders_) world_.fail("the end comes late, and only deaths have come before: " + line);
   if (level < spdlog::level::err || line.find(" is ended: ") == std::string::npos) return;
   if (line.find(" is ended: it sent ") == std::string::npos) return world_.fail("a message was not taken: " + line);
   world_.reached("a message was refused");
@@ -71,6 +74,7 @@ void Checks::on_fault(const Fault& fault) {
   if (fault.kind == FaultKind::crash) ++crashes_;
   if (fault.kind == FaultKind::pause) paused_ = true;
   if (fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped) hangs_ = true;
+  hinders_ = hinders_ || !is_death(fault.kind);
   const bool of_process = fault.kind != FaultKind::pause && fault.kind != FaultKind::camera_away;
   if (of_process) befallen_.at(static_cast<std::size_t>(fault.part)) = true;
 }

@@ -50,7 +50,8 @@ class Checks {
   World& world_;
   std::array<bool, parts> befallen_{};  // by a fault
   bool paused_ = false;
-  bool hangs_ = false;  // some process may
+  bool hangs_ = false;    // some process may
+  bool hinders_ = false;  // some fault may be there still, or again
   std::map<std::string, Seen> cameras_;
   unsigned lies_ = 0;
   unsigned refused_ = 0;

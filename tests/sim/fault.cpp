@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto begin_of_faults = milliseconds(200);
 constexpr auto soon = milliseconds(800);  // after the fault before, where they come together
+constexpr std::uint64_t death_kinds = 3;  // the first ones
 constexpr std::uint64_t most_faults = 9;
 constexpr auto longest_fault = seconds(15);
 constexpr auto longest_until_end = seconds(20);  // of a run whose faults come about its end
@@ -51,11 +52,18 @@ const char* name_of(FaultKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
+bool is_death(FaultKind kind) {
+  return kind == FaultKind::kill || kind == FaultKind::crash || kind == FaultKind::exits;
+}
+
+bool stops_machine(const Fault& pause) { return pause.detail % 2 == 1; }
+
 std::string describe(const Fault& fault) {
   const double at = std::chrono::duration<double>(fault.at).count();
   const bool of_process = fault.kind != FaultKind::camera_away && fault.kind != FaultKind::pause;
   std::string text = fmt::format("{:.3f} s: {}", at, name_of(fault.kind));
   if (of_process) text += fmt::format(" {}", name_of(fault.part));
+  if (fault.kind == FaultKind::pause) text += stops_machine(fault) ? " of the machine" : " of the supervisor";
   if (fault.lasts.count() > 0) text += fmt::format(" for {:.3f} s", std::chrono::duration<double>(fault.lasts).count());
   if (fault.kind == FaultKind::lies || fault.kind == FaultKind::start_fails) text += fmt::format(" ({})", fault.detail);
   return text;
@@ -71,11 +79,12 @@ Course course_of(std::uint64_t seed, nanoseconds length) {
   const nanoseconds last = course.settles ? length - longest_recovery - longest_fault : course.ends + seconds(3);
   const std::optional<Part> target =
       chance.one_in(3) ? std::optional(static_cast<Part>(chance.below(parts))) : std::nullopt;
+  const bool deaths_only = chance.one_in(3);
   const std::uint64_t count = chance.below(most_faults + 1);
   nanoseconds at{0};
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault fault;
-    fault.kind = static_cast<FaultKind>(chance.below(fault_kinds));
+    fault.kind = static_cast<FaultKind>(chance.below(deaths_only ? death_kinds : fault_kinds));
     fault.part = target.value_or(static_cast<Part>(chance.below(parts)));
     const bool together = i > 0 && chance.one_in(2);
     at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);

@@ -32,6 +32,8 @@ enum class FaultKind : std::uint8_t {
 };
 inline constexpr std::size_t fault_kinds = 13;
 const char* name_of(FaultKind kind);
+// The process is gone at once, and nothing else.
+bool is_death(FaultKind kind);
 
 struct Fault {
   FaultKind kind = FaultKind::kill;
@@ -40,6 +42,8 @@ struct Fault {
   nanoseconds lasts{0};  // where it has a length
   std::uint64_t detail = 0;
 };
+// A pause, of all processes.
+bool stops_machine(const Fault& pause);
 std::string describe(const Fault& fault);
 
 struct Course {

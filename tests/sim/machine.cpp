@@ -88,7 +88,7 @@ void Machine::befall(const Fault& fault) {
       break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
-      if (fault.detail % 2 == 0) break;
+      if (!stops_machine(fault)) break;
       for (const auto& child : children_) {  // the supervisor comes first
         const nanoseconds later = world_.chance.between(nanoseconds(0), milliseconds(100));
         child->befall({FaultKind::stopped, fault.part, fault.at, fault.lasts + later});

@@ -23,13 +23,13 @@ class Seeds {
 
   // Its outcome. One that fails is run again with fewer faults, until each of them is needed.
   Outcome run(std::uint64_t seed);
+  // With a course of its own.
+  [[nodiscard]] Outcome run(std::uint64_t seed, const Course& course) const;
   // Of a seed that failed: the faults that are left, and the trace.
   [[nodiscard]] static std::string describe(std::uint64_t seed, const Outcome& outcome, const Course& course);
   [[nodiscard]] const Course& shrunk() const { return shrunk_; }
 
  private:
-  [[nodiscard]] Outcome run(std::uint64_t seed, const Course& course) const;
-
   std::vector<RigConfig> rigs_;
   nanoseconds length_;
   Course shrunk_;

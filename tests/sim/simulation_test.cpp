@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,20 @@ TEST(Simulation, HoldsForManySeeds) {
     for (const auto& [what, times] : outcome.reached) reached[what] += times;
   }
   for (const std::string& what : awaited()) EXPECT_GT(reached[what], 0U) << what << " is reached by no seed";
+}
+
+// A course that a seed has found.
+std::optional<std::string> failure_of(const std::vector<sim::Fault>& faults) {
+  sim::Course course{10s, false, faults};
+  return sim::Seeds(sim::simulated_rigs(), 100s).run(105, course).failure;
+}
+
+// Nothing ran for two seconds, and a worker died meanwhile: all others were killed as if they had hung.
+TEST(Simulation, ADeathWhileTheMachineStandsStillKillsNoOther) {
+  using sim::FaultKind;
+  EXPECT_EQ(failure_of({{FaultKind::pause, sim::Part::source, 4s, 2070ms, 1},
+                        {FaultKind::kill, sim::Part::worker, 6s, 0s, 0}}),
+            std::nullopt);
 }
 
 TEST(Simulation, ASeedRepeatsARun) {
