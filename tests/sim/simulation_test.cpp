@@ -13,7 +13,7 @@ namespace CAMPIPE_FILE {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t tried = 160;
+constexpr std::uint64_t tried = 130;
 
 // What the seeds reach together: else they would prove less than they seem to.
 std::vector<std::string> awaited() {
