@@ -188,7 +188,7 @@ class PublisherRole final : public Role {
     const OutputId output = outputs_.begin()->first;
     child_.machine().checks().on_lie();
     if (which == 0) return child_.send(messages::OutputDone{{OutputId(3'999'999)}});
-    if (which == 1) return child_.send(messages::PushChanged{output, "rtmp://192.0.2.9/live", "runs", ""});
+    if (which == 1) return child_.send(messages::PushChanged{output, "rtmp://192.0.2.9/live", "runs", "", ""});
     if (which == 2) return child_.send(messages::FileBegun::type, {{"output", "gate"}, {"path", 4}}, {});
     if (which == 3) return child_.send("packet_ring", nlohmann::json::object(), {});
     if (which == 4) return child_.send("node_done", {{"node", 0}}, {});
