@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,8 +14,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_again = 500ms;  // at who has the name
-constexpr auto offer_time = 300ms;  // an offer is not written so shortly before a keep-alive
+constexpr auto look_again = 500ms;             // at who has the name
+constexpr std::size_t most_given_back = 1000;  // older ones have ended by themselves
+constexpr auto offer_time = 300ms;             // an offer is not written so shortly before a keep-alive
 
 }  // namespace
 
@@ -71,7 +73,8 @@ void LeaseKeeper::join() {
 
 // Where no answer comes, it ends by itself, or by that request when it comes. So it is never taken over.
 void LeaseKeeper::give_back() {
-  given_back_.insert(lease_);
+  given_back_.push_back(lease_);
+  if (given_back_.size() > most_given_back) given_back_.pop_front();
   static_cast<void>(port_.etcd().revoke(lease_));
   lease_ = 0;
 }
@@ -95,7 +98,7 @@ bool LeaseKeeper::wait_for_name() {
       return false;
     }
     const auto offer = read_offer(node_, value.value);
-    if (given_back_.contains(value.lease)) {
+    if (std::ranges::find(given_back_, value.lease) != given_back_.end()) {
       static_cast<void>(port_.etcd().revoke(value.lease));
       return false;
     }

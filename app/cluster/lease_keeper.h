@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <set>
+#include <deque>
 #include <string>
 
 #include "app/cluster/cluster_keys.h"
@@ -71,7 +71,7 @@ class LeaseKeeper {
   LeasePort& port_;
   LeaseClock clock_;
   std::int64_t lease_ = 0;
-  std::set<std::int64_t> given_back_;  // leases that may be revoked at any time: such a request may still be under way
+  std::deque<std::int64_t> given_back_;  // the newest leases that a request which is still under way may revoke
   std::int64_t offer_created_ = 0;
   Candidacy candidacy_;
 };
