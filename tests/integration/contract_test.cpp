@@ -83,7 +83,8 @@ class WholeRig {
 
   void lose_the_gpu() const {
     std::ofstream(away()) << "away";
-    ::kill(run_->pid_of("worker 0"), SIGKILL);
+    // A worker that has just begun finds it away by itself.
+    if (const std::optional<pid_t> worker = run_->find("worker 0")) ::kill(*worker, SIGKILL);
   }
   void find_the_gpu() const { fs::remove(away()); }
   void slow_down() const { std::ofstream(late()) << "late"; }
