@@ -15,13 +15,13 @@ class EtcdRequests {
  public:
   virtual ~EtcdRequests() = default;
 
-  // Of one key: no value where it does not exist.
+  // Reads one key. The range is empty if the key does not exist.
   virtual EtcdResult<EtcdRange> read(const std::string& key) = 0;
   virtual EtcdResult<EtcdTxnResult> txn(const EtcdTxn& txn) = 0;
   virtual EtcdResult<EtcdLease> grant(std::chrono::seconds ttl) = 0;
   // When the answered request was sent, with the TTL that began then at the earliest. Nothing: the lease is dead.
   virtual EtcdResult<std::optional<EtcdLease>> keep_alive(std::int64_t lease) = 0;
-  // What is left of it; nothing: it is dead.
+  // Returns the remaining TTL, or nothing if the lease has expired.
   virtual EtcdResult<std::optional<std::chrono::seconds>> time_to_live(std::int64_t lease) = 0;
   // Its keys go at once. True: it was there.
   virtual EtcdResult<bool> revoke(std::int64_t lease) = 0;

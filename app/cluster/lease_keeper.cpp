@@ -125,8 +125,8 @@ bool LeaseKeeper::wait_for_name() {
   return false;
 }
 
-// It is this start's own: of a request whose answer did not come, or of a process before this one. Where etcd does not
-// answer, the next look finds out.
+// This start has written the offer: by a request whose answer did not come, or in a process before this one. If etcd
+// does not answer, the next look decides.
 void LeaseKeeper::take_over(const EtcdKeyValue& offer) {
   const std::string candidate = keys_.planner(node_);
   const EtcdResult<EtcdRange> found = port_.etcd().read(candidate);
@@ -135,7 +135,7 @@ void LeaseKeeper::take_over(const EtcdKeyValue& offer) {
   if (!kept || !*kept) return;
   lease_ = offer.lease;
   offer_created_ = offer.create_revision;
-  // One that drained itself had withdrawn it: the offer, which is written anew, brings it back where it has to be.
+  // A node that drains itself has withdrawn its candidacy. renew_offer() restores it if the node may plan again.
   const bool is_candidate = !found->values.empty() && found->values[0].lease == lease_;
   candidacy_ = {candidate, is_candidate ? found->values[0].create_revision : 0};
   clock_ = LeaseClock();

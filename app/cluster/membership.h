@@ -6,9 +6,9 @@
 //   name_taken  another start has the node's name and is alive: this one must not run. It is looked at again, since the
 //               other may go
 //
-// LeaseKeeper is what the thread does. A keep-alive is sent every third of the lease's time. A node whose lease died
-// (its machine slept, etcd was away for longer) joins anew, with another lease; what it may go on with meanwhile is
-// decided by who uses this class.
+// LeaseKeeper is what the thread does. A keep-alive is sent every third of the lease's time. A node whose lease
+// has expired (its machine slept, etcd was away for longer) joins with a new lease. The caller decides which cameras go
+// on meanwhile.
 //
 // fd() is readable after each change, until state() was called. All functions from any thread.
 #pragma once

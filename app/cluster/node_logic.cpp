@@ -117,7 +117,7 @@ const NodeView& NodeLogic::update(Clock::time_point now) {
     const NodeDuties& duties = keeper_.update(view_.plan, mirror_, keys_);
     view_.plan_is_known = !keeper_.plan_is_older();
     view_.refused = keeper_.refused();
-    // Of an older plan, a node that has just started has nothing but its last duties.
+    // Until the plan is known, a node that has just started runs its last duties.
     if (view_.plan_is_known) view_.duties = duties;
   }
   plan_if_elected(is_news, now);

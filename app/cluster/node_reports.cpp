@@ -8,7 +8,7 @@ std::optional<messages::ClusterLease> NodeReports::lease(const NodeView& view) {
   const MembershipState& membership = view.membership;
   const bool is_member = membership.stage == MembershipState::Stage::member;
   was_member_ = was_member_ || is_member;
-  // What is to run by keys of before the lease may be another node's by now.
+  // Keys that are older than the lease may assign cameras that another node runs by now.
   const Clock::time_point until = is_member && view.sees_itself ? membership.effects_end : lease_until_;
   const bool is_same = until == lease_until_ && view.effects == may_push_ && held_ == answered_;
   if (!was_member_ || is_same) return std::nullopt;
@@ -21,7 +21,7 @@ std::optional<messages::ClusterLease> NodeReports::lease(const NodeView& view) {
 std::optional<messages::NodeNameTaken> NodeReports::name_taken(const NodeView& view) {
   const bool is_taken = view.membership.stage == MembershipState::Stage::name_taken || view.name_is_lost;
   if (std::exchange(name_is_taken_, is_taken) == is_taken || !is_taken) return std::nullopt;
-  duties_.reset();  // when this one is a member again, it says anew what is to run
+  duties_.reset();  // so that they are sent again once this node is a member
   const std::string& problem = view.membership.problem;
   return messages::NodeNameTaken{problem.empty() ? "another campipe runs as this node of the cluster now" : problem};
 }

@@ -38,7 +38,7 @@ OwnKeyWrites::Written write_own_keys(EtcdRequests& etcd, const OwnKeyChanges& ch
     if (!result || !result->succeeded) written.failed = true;  // the mirror lags, or etcd does not answer
     if (result && result->succeeded) written.revision = result->header.revision;
     if (result) continue;
-    // Without its lease the node joins anew.
+    // The lease has expired: LeaseKeeper joins with a new one.
     if (result.error().failure != EtcdFailure::no_lease) written.problem = result.error().message;
     break;
   }

@@ -48,6 +48,11 @@ void Child::start() { wake_at(machine_.world().now() + chance_.between(milliseco
 
 bool Child::is(Clock::time_point until) const { return machine_.world().now() < until; }
 
+bool Child::arrive_at_end() const {
+  page_->process(id()).arrive(1);
+  return page_->barrier().over(1);
+}
+
 nanoseconds Child::takes(nanoseconds least, nanoseconds most) {
   const nanoseconds usual = chance_.between(least, most);
   return is(slow_until_) ? slowness * usual : usual;

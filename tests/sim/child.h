@@ -39,6 +39,8 @@ class Child : public std::enable_shared_from_this<Child> {
   [[nodiscard]] ProcessId id() const { return page_->own(); }
   Machine& machine() { return machine_; }
   Chance& chance() { return chance_; }
+  // Arrives at the barrier of the rig's end. True: every process has.
+  [[nodiscard]] bool arrive_at_end() const;
   // How long some work takes it now.
   nanoseconds takes(nanoseconds least, nanoseconds most);
   template <typename M>

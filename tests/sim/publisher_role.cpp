@@ -170,9 +170,7 @@ class PublisherRole final : public Role {
 
   bool tick() override {
     const bool all_done = std::ranges::all_of(outputs_, [](const auto& output) { return output.second.is_done(); });
-    if (!started_ || !over_ || !all_done) return false;
-    child_.page().process(child_.id()).arrive(1);
-    return child_.page().barrier().over(1);
+    return started_ && over_ && all_done && child_.arrive_at_end();
   }
 
   void work() override {

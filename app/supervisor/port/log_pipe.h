@@ -17,7 +17,7 @@ class LogPipe {
   virtual void take_own_log(const std::string& level) = 0;
   // From now on standard error gets that, as before.
   virtual void leave_own_log(const std::string& level) = 0;
-  // Some of what has come; empty: nothing for now. Valid until the next call.
+  // Returns bytes that processes have logged, or an empty view if there are none. Valid until the next call.
   virtual std::string_view read() = 0;
 };
 

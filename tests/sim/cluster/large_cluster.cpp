@@ -23,31 +23,16 @@ NodeOffer offer_of(std::size_t node, int start) {
 }  // namespace
 
 LargeNode::LargeNode(World& world, ModelEtcd& etcd, const ClusterKeys& keys, std::chrono::seconds ttl, NodeOffer offer)
-    : world_(world),
+    : SimLease(world, requests_, fiber_, std::move(offer)),
+      world_(world),
       process_(world),
       requests_(process_, etcd, link_),
-      offer_(std::move(offer)),
-      keeper_(keys, ttl, offer_.node, offer_.instance, *this),
+      keeper_(keys, ttl, current_offer().node, current_offer().instance, *this),
       fiber_(process_, [this] { keeper_.run(); }) {
   requests_.set_fiber(fiber_);
 }
 
-void LargeNode::set_offer(NodeOffer offer) {
-  offer_ = std::move(offer);
-  offer_is_new_ = true;
-  fiber_.wake();
-}
-
-void LargeNode::sleep_until(Clock::time_point due, bool for_offer) {
-  while (now() < due && !(for_offer && offer_is_new_)) fiber_.wait_until(due);
-}
-
 Clock::duration LargeNode::join_wait(int) { return world_.random().between(100ms, 2s); }
-
-NodeOffer LargeNode::take_offer() {
-  offer_is_new_ = false;
-  return offer_;
-}
 
 LargeCluster::LargeCluster(std::uint64_t seed, int nodes, int cameras)
     : world_(seed),

@@ -12,40 +12,29 @@
 #include "app/cluster/plan_maker.h"
 #include "app/cluster/plan_store.h"
 #include "tests/sim/cluster/node_link.h"
+#include "tests/sim/cluster/sim_lease.h"
 
 namespace campipe::sim {
 
 // A node that has a lease and an offer, and obeys the plan at once.
-class LargeNode final : private LeasePort {
+class LargeNode final : private SimLease {
  public:
   LargeNode(World& world, ModelEtcd& etcd, const ClusterKeys& keys, std::chrono::seconds ttl, NodeOffer offer);
   ~LargeNode() override { process_.kill(); }
 
   Process& process() { return process_; }
   NodeLink& link() { return *link_; }
-  [[nodiscard]] const MembershipState& membership() const { return state_; }
-  void set_offer(NodeOffer offer);
-  [[nodiscard]] const NodeOffer& offered() const { return offer_; }
+  [[nodiscard]] MembershipState membership() const { return last_state(); }
+  void set_offer(NodeOffer offer) { offer_anew(std::move(offer)); }
+  [[nodiscard]] const NodeOffer& offered() const { return current_offer(); }
 
  private:
-  EtcdRequests& etcd() override { return requests_; }
-  [[nodiscard]] Clock::time_point now() const override { return world_.now(); }
-  [[nodiscard]] bool is_ending() const override { return false; }
-  void sleep_until(Clock::time_point due, bool for_offer) override;
   Clock::duration join_wait(int tried) override;
-  NodeOffer take_offer() override;
-  [[nodiscard]] bool offer_is_new() const override { return offer_is_new_; }
-  void write_offer_again() override { offer_is_new_ = true; }
-  [[nodiscard]] MembershipState last_state() const override { return state_; }
-  void set_state(const MembershipState& state) override { state_ = state; }
 
   World& world_;
   Process process_;
   std::shared_ptr<NodeLink> link_ = std::make_shared<NodeLink>();
   LinkRequests requests_;
-  NodeOffer offer_;
-  bool offer_is_new_ = false;
-  MembershipState state_;
   LeaseKeeper keeper_;
   Fiber fiber_;
 };

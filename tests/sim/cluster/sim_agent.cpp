@@ -17,7 +17,8 @@ constexpr Span forever = 24h;
 }  // namespace
 
 SimAgent::SimAgent(World& world, ModelEtcd& etcd, const std::shared_ptr<NodeLink>& link, Options options, Out out)
-    : world_(world),
+    : SimLease(world, lease_requests_, lease_fiber_, options.offer),
+      world_(world),
       process_(world),
       options_(std::move(options)),
       out_(std::move(out)),
@@ -29,7 +30,6 @@ SimAgent::SimAgent(World& world, ModelEtcd& etcd, const std::shared_ptr<NodeLink
       maker_(options_.keys, options_.ttl),
       logic_(options_.keys, options_.offer.node, options_.offer.instance, options_.duties, options_.last_duties, *this),
       reports_(world.now()),
-      offer_(options_.offer),
       lease_fiber_(process_, [this] { keep_lease(); }),
       plan_fiber_(process_, [this] { keep_planning(); }),
       key_fiber_(process_, [this] { keep_writing(); }) {
@@ -45,10 +45,7 @@ SimAgent::~SimAgent() { process_.kill(); }
 void SimAgent::on_offer(NodeOffer offer) {
   offer.node = options_.offer.node;
   offer.instance = options_.offer.instance;
-  if (offer == offer_) return;
-  offer_ = std::move(offer);
-  offer_is_new_ = true;
-  lease_fiber_.wake();
+  if (offer != current_offer()) offer_anew(std::move(offer));
 }
 
 void SimAgent::on_cameras(std::vector<ClusterCamera> cameras) { logic_.set_cameras(std::move(cameras)); }
@@ -95,23 +92,14 @@ void SimAgent::write(OwnKeyChanges changes) {
   key_fiber_.wake();
 }
 
-void SimAgent::sleep_until(Clock::time_point due, bool for_offer) {
-  while (!is_ending_ && now() < due && !(for_offer && offer_is_new_)) lease_fiber_.wait_until(due);
-}
-
 Clock::duration SimAgent::join_wait(int tried) {
   const Span longest = std::min<Span>(longest_join_wait, first_join_wait * (1 << std::min(tried, 5)));
   return world_.random().between(longest * 4 / 5, longest * 6 / 5);
 }
 
-NodeOffer SimAgent::take_offer() {
-  offer_is_new_ = false;
-  return offer_;
-}
-
 void SimAgent::set_state(const MembershipState& state) {
-  if (state == state_) return;
-  state_ = state;
+  if (state == last_state()) return;
+  SimLease::set_state(state);
   look_soon();
 }
 

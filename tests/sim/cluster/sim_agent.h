@@ -14,10 +14,11 @@
 #include "app/cluster/node_logic.h"
 #include "app/cluster/node_reports.h"
 #include "tests/sim/cluster/node_link.h"
+#include "tests/sim/cluster/sim_lease.h"
 
 namespace campipe::sim {
 
-class SimAgent final : private NodeParts, private LeasePort {
+class SimAgent final : private NodeParts, private SimLease {
  public:
   struct Options {
     ClusterKeys keys;
@@ -52,7 +53,7 @@ class SimAgent final : private NodeParts, private LeasePort {
 
  private:
   // Of NodeParts.
-  MembershipState membership() override { return state_; }
+  MembershipState membership() override { return last_state(); }
   std::vector<EtcdNews> news() override { return watch_.take(); }
   [[nodiscard]] std::string news_problem() const override { return watch_.serves() ? "" : "no member serves"; }
   void plan(PlanSnapshot snapshot) override;
@@ -62,15 +63,8 @@ class SimAgent final : private NodeParts, private LeasePort {
   void write(OwnKeyChanges changes) override;
   [[nodiscard]] std::string write_problem() const override { return writes_.problem(); }
   // Of LeasePort.
-  EtcdRequests& etcd() override { return lease_requests_; }
-  [[nodiscard]] Clock::time_point now() const override { return world_.now(); }
   [[nodiscard]] bool is_ending() const override { return is_ending_; }
-  void sleep_until(Clock::time_point due, bool for_offer) override;
   Clock::duration join_wait(int tried) override;
-  NodeOffer take_offer() override;
-  [[nodiscard]] bool offer_is_new() const override { return offer_is_new_; }
-  void write_offer_again() override { offer_is_new_ = true; }
-  [[nodiscard]] MembershipState last_state() const override { return state_; }
   void set_state(const MembershipState& state) override;
 
   void keep_lease();
@@ -91,9 +85,6 @@ class SimAgent final : private NodeParts, private LeasePort {
   PlanMaker maker_;
   NodeLogic logic_;
   NodeReports reports_;
-  MembershipState state_;
-  NodeOffer offer_;
-  bool offer_is_new_ = false;
   bool is_ending_ = false;
   bool looks_soon_ = false;
 
