@@ -38,7 +38,10 @@ describe('a camera that changes its size', {timeout: 300000}, () => {
     await page.goto(`${rig.base}/camera/dock`);
     await page.click('text=Stop recording');
     await page.click('dialog[open] button[value=yes]');
-    await eventually('both files are there', async () => (await recordings()).length === 2);
+    await eventually('both files are complete', async () => {
+      const found = await recordings();
+      return found.length === 2 && found.every(({writing}) => !writing);
+    });
     await page.goto(`${rig.base}/recordings?camera=dock`);
     const widths = [];
     for (const place of [0, 1]) {

@@ -431,7 +431,7 @@ describe('login', {timeout: 200000}, () => {
     await logIn('ann', password);
     await page.waitForURL('**/camera/dock');
     await expectMoving(page, 'dock');
-    await page.waitForSelector('text=Switch off');
+    await page.waitForSelector('.actions select'); // hidden until the status says that the camera runs
     await page.focus('.actions select');
     const moves = [];
     page.on('request', (request) => request.method() === 'POST' && moves.push(request.url()));
