@@ -61,71 +61,76 @@ struct Joined {
   std::string recorded = ".mp4";
 };
 
-void PrintTo(const Joined& joined, std::ostream* out) { *out << joined.name; }
-
 constexpr int frames = 24;  // of each part
 constexpr int gop = 6;
 
-class FollowedJoints : public testing::TestWithParam<Joined> {
- protected:
-  fs::path make_source() {
-    const Joined& how = GetParam();
-    const auto part = [&](const std::string& name, int width, int height) {
-      ClipSpec spec{.name = name + "." + how.ending, .encoder = how.encoder, .frames = frames, .gop = gop};
-      spec.width = width;
-      spec.height = height;
-      if (how.encoder == "mjpeg") spec.pixels = "yuvj420p";
-      make_clip(folder_.path(), spec);
-      return read_text(folder_.path() / spec.name);
-    };
-    const std::string large = part("large", 320, 240);
-    const std::string small = part("small", 192, 160);
-    const fs::path joined = folder_.path() / ("joined." + how.ending);
-    if (how.ending == "flv") {
-      write_file(joined, large.substr(0, 13) + flv_tags(large, 0) + flv_tags(small, 40 * frames));
-    } else {
-      write_file(joined, large + small);
-    }
-    if (how.remuxed.empty()) return joined;
-    const fs::path remuxed = folder_.path() / ("remuxed." + how.remuxed);
-    run("ffmpeg -v error -y -r 25 -i '" + joined.string() + "' -c copy '" + remuxed.string() + "' 2>/dev/null");
-    return remuxed;
+// Of two parts, of which the second one has smaller frames.
+fs::path make_joined(const fs::path& folder, const Joined& how) {
+  const auto part = [&](const std::string& name, int width, int height) {
+    ClipSpec spec{.name = name + "." + how.ending, .encoder = how.encoder, .frames = frames, .gop = gop};
+    spec.width = width;
+    spec.height = height;
+    if (how.encoder == "mjpeg") spec.pixels = "yuvj420p";
+    make_clip(folder, spec);
+    return read_text(folder / spec.name);
+  };
+  const std::string large = part("large", 320, 240);
+  const std::string small = part("small", 192, 160);
+  const fs::path joined = folder / ("joined." + how.ending);
+  if (how.ending == "flv") {
+    write_file(joined, large.substr(0, 13) + flv_tags(large, 0) + flv_tags(small, 40 * frames));
+  } else {
+    write_file(joined, large + small);
   }
-
-  TemporaryFolder folder_;
-};
-
-TEST_P(FollowedJoints, AreTwoFilesThatCanBePlayed) {
-  if (!can_encode(GetParam().encoder)) GTEST_SKIP() << "this FFmpeg has no " << GetParam().encoder;
-  const fs::path source = make_source();
-  RigRun rig(std::string(quiet) + "cameras:\n  cam:\n    source: \"" + source.string() +
-             "\"\n    pace: fast\n    encode: {codec: copy}\n    record: {path: cam" + GetParam().recorded + "}\n");
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  EXPECT_EQ(times_in(rig.log(), "its frames are 192x160 now"), 1U) << rig.log();
-  const std::array files{rig.file("cam" + GetParam().recorded), rig.file("cam-1" + GetParam().recorded)};
-  std::size_t shown = 0;
-  for (const fs::path& file : files) {
-    ASSERT_TRUE(fs::exists(file)) << rig.log();
-    EXPECT_EQ(check_key_frames(file), "");
-    shown += read_video(file).pictures.size();
-  }
-  EXPECT_EQ(read_video(files[0]).width, 320);
-  EXPECT_EQ(read_video(files[1]).width, 192);
-  EXPECT_FALSE(fs::exists(rig.file("cam-2" + GetParam().recorded))) << rig.log();
-  EXPECT_EQ(shown, rig.camera("cam").at("frames").at("recorded").get<std::size_t>());
-  EXPECT_GE(shown, 2U * frames - 1);
+  if (how.remuxed.empty()) return joined;
+  const fs::path remuxed = folder / ("remuxed." + how.remuxed);
+  run("ffmpeg -v error -y -r 25 -i '" + joined.string() + "' -c copy '" + remuxed.string() + "' 2>/dev/null");
+  return remuxed;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, FollowedJoints,
-    testing::Values(Joined{"h264_flv", "libx264", "flv"}, Joined{"h264", "libx264", "h264"},
-                    Joined{"h264_ts", "libx264", "ts"}, Joined{"h264_mkv", "libx264", "h264", "mkv"},
-                    Joined{"h264_mp4_to_mkv", "libx264", "h264", "mp4", ".mkv"}, Joined{"hevc", "libx265", "hevc"},
-                    Joined{"hevc_ts", "libx265", "ts"}, Joined{"hevc_mp4", "libx265", "hevc", "mp4"},
-                    Joined{"mpeg4_ts", "mpeg4", "ts"}, Joined{"mpeg4_to_mkv", "mpeg4", "ts", "", ".mkv"},
-                    Joined{"mpeg2_ts", "mpeg2video", "ts"}, Joined{"mjpeg", "mjpeg", "mjpeg"}),
-    [](const auto& test) { return test.param.name; });
+TEST(FollowedJoints, AreTwoFilesThatCanBePlayed) {
+  const std::vector<Joined> all{{"h264_flv", "libx264", "flv"},
+                                {"h264", "libx264", "h264"},
+                                {"h264_ts", "libx264", "ts"},
+                                {"h264_mkv", "libx264", "h264", "mkv"},
+                                {"h264_mp4_to_mkv", "libx264", "h264", "mp4", ".mkv"},
+                                {"hevc", "libx265", "hevc"},
+                                {"hevc_ts", "libx265", "ts"},
+                                {"hevc_mp4", "libx265", "hevc", "mp4"},
+                                {"mpeg4_ts", "mpeg4", "ts"},
+                                {"mpeg4_to_mkv", "mpeg4", "ts", "", ".mkv"},
+                                {"mpeg2_ts", "mpeg2video", "ts"},
+                                {"mjpeg", "mjpeg", "mjpeg"}};
+  const TemporaryFolder folder;
+  std::string yaml = std::string(quiet) + "defaults: {pace: fast, encode: {codec: copy}}\ncameras:\n";
+  for (const Joined& how : all) {
+    if (!can_encode(how.encoder)) continue;
+    fs::create_directory(folder.path() / how.name);
+    yaml += "  " + how.name + ": {source: \"" + make_joined(folder.path() / how.name, how).string() +
+            "\", record: {path: " + how.name + "/cam" + how.recorded + "}}\n";
+  }
+  RigRun rig(yaml);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  EXPECT_EQ(check_accounting(rig.report()), "");
+  for (const Joined& how : all) {
+    if (!can_encode(how.encoder)) continue;
+    SCOPED_TRACE(how.name);
+    EXPECT_EQ(times_in(rig.log(), " " + how.name + ": its frames are 192x160 now"), 1U) << rig.log();
+    const fs::path recorded = rig.file(how.name);
+    const std::array files{recorded / ("cam" + how.recorded), recorded / ("cam-1" + how.recorded)};
+    std::size_t shown = 0;
+    for (const fs::path& file : files) {
+      ASSERT_TRUE(fs::exists(file)) << rig.log();
+      EXPECT_EQ(check_key_frames(file), "");
+      shown += read_video(file).pictures.size();
+    }
+    EXPECT_EQ(read_video(files[0]).width, 320);
+    EXPECT_EQ(read_video(files[1]).width, 192);
+    EXPECT_FALSE(fs::exists(recorded / ("cam-2" + how.recorded))) << rig.log();
+    EXPECT_EQ(shown, rig.camera(how.name).at("frames").at("recorded").get<std::size_t>());
+    EXPECT_GE(shown, 2U * frames - 1);
+  }
+}
 
 // Its first header comes again with each turn.
 TEST(FollowedLoop, OfFlvBeginsEachTurnWithItsOwnHeader) {

@@ -31,76 +31,81 @@ struct FileCase {
   bool converted = false;  // by its pixel format the codec cannot write into the ring
   std::string encode = "{codec: h264}";
 };
-void PrintTo(const FileCase& c, std::ostream* out) { *out << c.title; }
-
-class EveryFrameOf : public testing::TestWithParam<FileCase> {};
-
-TEST_P(EveryFrameOf, FileArrives) {
-  const FileCase& test = GetParam();
-  if (!can_encode(test.clip.encoder)) GTEST_SKIP() << "no encoder " << test.clip.encoder;
-  const TemporaryFolder clips;
-  make_clip(clips.path(), test.clip);
-  const std::string clip = (clips.path() / test.clip.name).string();
-  RigRun rig("cameras:\n  cam:\n    source: \"" + clip +
-             "\"\n    pace: fast\n    drop_policy: block\n    decode: {threads: " + std::to_string(test.threads) +
-             "}\n    encode: " + test.encode + "\n    record: {path: " + test.recording + "}\n");
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  const auto report = rig.report();
-  const auto frames = report.at("cameras").at("cam").at("frames");
-  EXPECT_EQ(frames.at("decoded"), test.clip.frames) << rig.log();
-  EXPECT_EQ(frames.at("encoded"), test.clip.frames);
-  EXPECT_EQ(frames.at("recorded"), test.clip.frames);
-  EXPECT_EQ(frames.at("converted"), test.converted ? test.clip.frames : 0);
-  EXPECT_EQ(check_accounting(report), "");
-  EXPECT_EQ(report.at("exit"), "ended");
-  const VideoFile recording = read_video(rig.file(test.recording));
-  EXPECT_EQ(check_pattern_recording(recording, true), "");
-  EXPECT_EQ(recording.pictures.size(), static_cast<std::size_t>(test.clip.frames));
-  EXPECT_LE(worst_difference(times_of(test.clip), times_of(recording)), millisecond);
-}
 
 const std::string reordered = "{latency: normal, preset: medium, gop: 25}";
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, EveryFrameOf,
-    testing::Values(
-        FileCase{"H264Mp4", {.name = "a.mp4", .frames = 100}},
-        FileCase{"H264BFramesMp4", {.name = "a.mp4", .frames = 100, .b_frames = 3}, "out.mkv"},
-        FileCase{"H264BFramesFourThreads",
-                 {.name = "a.mkv", .frames = 100, .b_frames = 3, .long_references = true},
-                 "out.mp4",
-                 4},
-        FileCase{"H264IrregularMkv",
-                 {.name = "a.mkv", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80, 1234)},
-                 "out.mkv"},
-        FileCase{"H264IrregularMp4Reordered",
-                 {.name = "a.mp4", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80)},
-                 "out.mp4",
-                 1,
-                 false,
-                 reordered},
-        FileCase{"H264IrregularMp4ToMkvReordered",
-                 {.name = "a.mp4", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80)},
-                 "out.mkv",
-                 4,
-                 false,
-                 reordered},
-        FileCase{"TransportStream", {.name = "a.ts", .b_frames = 2}},
-        FileCase{"HevcBFrames", {.name = "a.mp4", .encoder = "libx265", .b_frames = 3}, "out.mp4", 2},
-        FileCase{"Mpeg4BFramesAvi", {.name = "a.avi", .encoder = "mpeg4", .b_frames = 2}},
-        FileCase{"Mpeg4OddSize", {.name = "a.mkv", .encoder = "mpeg4", .width = 323, .height = 243}},
-        FileCase{"Vp9OddSize", {.name = "a.webm", .encoder = "libvpx-vp9", .width = 321, .height = 241}},
-        FileCase{"Mjpeg", {.name = "a.avi", .encoder = "mjpeg", .pixels = "yuvj420p"}},
-        FileCase{"MjpegOddSize422",
-                 {.name = "a.mkv", .encoder = "mjpeg", .pixels = "yuvj422p", .width = 321, .height = 241},
-                 "out.mkv",
-                 1,
-                 true},
-        FileCase{"Mpeg2", {.name = "a.mpg", .encoder = "mpeg2video", .b_frames = 2}},
-        FileCase{"H264TenBits", {.name = "a.mp4", .pixels = "yuv420p10le", .b_frames = 3}, "out.mp4", 1, true},
-        FileCase{"H264With422", {.name = "a.mp4", .pixels = "yuv422p", .b_frames = 3}, "out.mp4", 4, true},
-        FileCase{"Lossless444", {.name = "a.mkv", .encoder = "ffv1", .pixels = "yuv444p"}, "out.mkv", 1, true}),
-    [](const auto& one) { return one.param.title; });
+std::vector<FileCase> file_cases() {
+  return {{"H264Mp4", {.name = "a.mp4", .frames = 100}},
+          {"H264BFramesMp4", {.name = "a.mp4", .frames = 100, .b_frames = 3}, "out.mkv"},
+          {"H264BFramesFourThreads",
+           {.name = "a.mkv", .frames = 100, .b_frames = 3, .long_references = true},
+           "out.mp4",
+           4},
+          {"H264IrregularMkv",
+           {.name = "a.mkv", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80, 1234)},
+           "out.mkv"},
+          {"H264IrregularMp4Reordered",
+           {.name = "a.mp4", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80)},
+           "out.mp4",
+           1,
+           false,
+           reordered},
+          {"H264IrregularMp4ToMkvReordered",
+           {.name = "a.mp4", .frames = 80, .b_frames = 2, .times_ms = irregular_times(80)},
+           "out.mkv",
+           4,
+           false,
+           reordered},
+          {"TransportStream", {.name = "a.ts", .b_frames = 2}},
+          {"HevcBFrames", {.name = "a.mp4", .encoder = "libx265", .b_frames = 3}, "out.mp4", 2},
+          {"Mpeg4BFramesAvi", {.name = "a.avi", .encoder = "mpeg4", .b_frames = 2}},
+          {"Mpeg4OddSize", {.name = "a.mkv", .encoder = "mpeg4", .width = 323, .height = 243}},
+          {"Vp9OddSize", {.name = "a.webm", .encoder = "libvpx-vp9", .width = 321, .height = 241}},
+          {"Mjpeg", {.name = "a.avi", .encoder = "mjpeg", .pixels = "yuvj420p"}},
+          {"MjpegOddSize422",
+           {.name = "a.mkv", .encoder = "mjpeg", .pixels = "yuvj422p", .width = 321, .height = 241},
+           "out.mkv",
+           1,
+           true},
+          {"Mpeg2", {.name = "a.mpg", .encoder = "mpeg2video", .b_frames = 2}},
+          {"H264TenBits", {.name = "a.mp4", .pixels = "yuv420p10le", .b_frames = 3}, "out.mp4", 1, true},
+          {"H264With422", {.name = "a.mp4", .pixels = "yuv422p", .b_frames = 3}, "out.mp4", 4, true},
+          {"Lossless444", {.name = "a.mkv", .encoder = "ffv1", .pixels = "yuv444p"}, "out.mkv", 1, true}};
+}
+
+// Each is a camera of one rig.
+TEST(Rig, EveryFrameOfEachKindOfFileArrives) {
+  const TemporaryFolder clips;
+  std::string yaml = "defaults: {pace: fast, drop_policy: block}\ncameras:\n";
+  std::vector<FileCase> tests;
+  for (const FileCase& test : file_cases()) {
+    if (!can_encode(test.clip.encoder)) continue;
+    tests.push_back(test);
+    const fs::path folder = clips.path() / test.title;
+    fs::create_directory(folder);
+    make_clip(folder, test.clip);
+    yaml += "  " + test.title + ":\n    source: \"" + (folder / test.clip.name).string() +
+            "\"\n    decode: {threads: " + std::to_string(test.threads) + "}\n    encode: " + test.encode +
+            "\n    record: {path: " + test.title + "/" + test.recording + "}\n";
+  }
+  RigRun rig(yaml);
+  ASSERT_EQ(rig.wait(), 0) << rig.log();
+  const auto report = rig.report();
+  EXPECT_EQ(check_accounting(report), "");
+  EXPECT_EQ(report.at("exit"), "ended");
+  for (const FileCase& test : tests) {
+    SCOPED_TRACE(test.title);
+    const auto frames = report.at("cameras").at(test.title).at("frames");
+    EXPECT_EQ(frames.at("decoded"), test.clip.frames) << rig.log();
+    EXPECT_EQ(frames.at("encoded"), test.clip.frames);
+    EXPECT_EQ(frames.at("recorded"), test.clip.frames);
+    EXPECT_EQ(frames.at("converted"), test.converted ? test.clip.frames : 0);
+    const VideoFile recording = read_video(rig.file(test.title + "/" + test.recording));
+    EXPECT_EQ(check_pattern_recording(recording, true), "");
+    EXPECT_EQ(recording.pictures.size(), static_cast<std::size_t>(test.clip.frames));
+    EXPECT_LE(worst_difference(times_of(test.clip), times_of(recording)), millisecond);
+  }
+}
 
 std::string camera(const std::string& name, const std::string& source, const std::string& rest = "") {
   return "  " + name + ":\n    source: \"" + source + "\"\n    record: {path: \"{camera}.mp4\"}\n" + rest;
