@@ -13,11 +13,13 @@
 #include <string>
 #include <thread>
 
+#include "tests/faults/armed_deaths.h"
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/mosaic_video.h"
 #include "tests/integration/move_rig.h"
 #include "tests/integration/rig_waits.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
 #include "tests/unit/sanitized.h"
@@ -34,12 +36,11 @@ class Wall {
  public:
   static constexpr unsigned target = 2;
 
-  explicit Wall(const RigOptions& options = {}, const std::string& of_a = pattern(), const std::string& policy = "drop")
+  explicit Wall(const RigOptions& options = {}, const std::string& of_a = pattern())
       : rig_("http_address: \"127.0.0.1:" + std::to_string(port_) +
                  "\"\nrtsp_address: off\nworkers: {count: 3}\nbalance: off\n"
-                 "defaults: {queue_size: 32, gpu: cpu, drop_policy: " +
-                 policy +
-                 ", encode: {codec: h264, gop: 1s, bitrate: 500k, options: {sc_threshold: 0}}}\ncameras:\n  a: {" +
+                 "defaults: {queue_size: 32, gpu: cpu, drop_policy: drop, encode: {codec: h264, gop: 1s, bitrate: "
+                 "500k, options: {sc_threshold: 0}}}\ncameras:\n  a: {" +
                  of_a + ", record: {path: a.mp4}}\n" + camera("b") + camera("c") + camera("d") +
                  "mosaics:\n  main: {layout: [[a, 0, 0, 160, 120], [b, 160, 0, 160, 120], [c, 0, 120, 160, 120]], "
                  "width: "
@@ -114,11 +115,9 @@ class Wall {
   RigWaits waits_{rig_};
 };
 
-class ShownCamera : public testing::TestWithParam<std::string> {};
-
 // Also to the worker of the mosaic, and from there.
-TEST_P(ShownCamera, MovesWhileItsCellGoesOn) {
-  Wall wall({}, Wall::pattern(), GetParam());
+TEST(ShownCamera, MovesWhileItsCellGoesOn) {
+  Wall wall;
   wall.wait_for_flow();
   for (const unsigned worker : {Wall::target, 1U, 0U}) {
     const Answer answer = wall.move("a", worker);
@@ -136,9 +135,6 @@ TEST_P(ShownCamera, MovesWhileItsCellGoesOn) {
   }
   EXPECT_EQ(wall.rig().camera("a").at("moves"), 3);
 }
-
-INSTANTIATE_TEST_SUITE_P(With, ShownCamera, testing::Values("drop", "block"),
-                         [](const auto& one) { return one.param; });
 
 // Its node has no encoder: it makes frames for the mosaic alone.
 TEST(ShownCopy, Moves) {
@@ -266,39 +262,60 @@ TEST(MosaicMoves, GoOnWithoutACameraThatIsDisabledMeanwhile) {
   EXPECT_EQ(check_mosaic(frames, rate, !was_late(wall.rig().camera("main"))), "") << wall.log();
 }
 
-struct Step {
+// One after the other in the same rig.
+struct Deaths {
   std::string title;
-  std::string failpoints;
-  std::optional<bool> moved;  // in the end; none: by what was first
-  bool lossless = false;      // who is hit has no frame of the camera in hands
+  std::vector<DeathInMove> steps;
+  bool lossless = false;  // who is hit has no frame of what moves in hands
 };
-void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
+void PrintTo(const Deaths& deaths, std::ostream* out) { *out << deaths.title; }
 
-class ShownCameraKilledAt : public testing::TestWithParam<Step> {};
+class DeathsInMoves : public testing::TestWithParam<Deaths> {
+ protected:
+  // Of `name` between its worker and the target, with a death in each. `of_a`: camera a's source and filters.
+  void run(const std::string& name, unsigned home, const std::string& of_a) {
+    unsigned at = home;
+    for (const DeathInMove& step : GetParam().steps) armed_.add(step.failpoint);
+    Wall& wall = wall_.emplace(RigOptions{.failpoints = armed_.failpoints()}, of_a);
+    wall.wait_for_flow();
+    for (const DeathInMove& step : GetParam().steps) {
+      SCOPED_TRACE(step.failpoint);
+      const std::size_t died = times_in(wall.log(), " died (");
+      armed_.arm(step.failpoint);
+      const unsigned to = at == Wall::target ? home : Wall::target;
+      const Answer answer = wall.move(name, to);
+      const bool moved = answer.status == 0;
+      EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
+      if (moved) at = to;
+      ASSERT_TRUE(eventually([&] { return times_in(wall.log(), " died (") > died; })) << wall.log();
+      EXPECT_TRUE(armed_.disarm(step.failpoint));
+      wall.wait_for_flow(3);
+      EXPECT_TRUE(eventually([&] {
+        return wall.place_of(name) == "worker " + std::to_string(at) && !wall.status_of(name).contains("moves_to");
+      })) << wall.status_of(name).dump(2)
+          << wall.log();
+    }
+    wall.end();
+  }
+
+  ArmedDeaths armed_;
+  std::optional<Wall> wall_;
+};
+
+class ShownCameraKilledAt : public DeathsInMoves {};
 
 TEST_P(ShownCameraKilledAt, NothingComesTwiceAndAllGoesOn) {
-  const Step& step = GetParam();
-  // With the filter the new node is not ready for a second and a half, in which the old one passes frames.
-  Wall wall({.failpoints = step.failpoints}, Wall::pattern() + ", filters: [{motion: {}}]");
-  wall.wait_for_flow();
   const std::int64_t when = utc_now_ns();
-  const Answer answer = wall.move("a", Wall::target);
-  const bool moved = answer.status == 0;
-  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
-  ASSERT_TRUE(eventually([&] { return wall.log().find("died") != std::string::npos; })) << wall.log();
-  wall.wait_for_flow(3);
-  EXPECT_TRUE(eventually([&] {
-    return wall.place_of("a") == (moved ? "worker 2" : "worker 0") && !wall.status_of("a").contains("moves_to");
-  })) << wall.status_of("a").dump(2)
-      << wall.log();
-  wall.end();
+  // With the filter the new node is not ready for a second and a half, in which the old one passes frames.
+  ASSERT_NO_FATAL_FAILURE(run("a", 0, Wall::pattern() + ", filters: [{motion: {}}]"));
+  Wall& wall = *wall_;
   const VideoFile video = read_video(wall.rig().file("a.mp4"));
-  EXPECT_EQ(check_pattern_recording(video, step.lossless && !was_late(wall.rig().camera("a"))), "") << wall.log();
+  const auto camera = wall.rig().camera("a");
+  EXPECT_EQ(check_pattern_recording(video, GetParam().lossless && !was_late(camera)), "") << wall.log();
   EXPECT_LE(largest_gap(video, when), promised_recovery + 2 + wall.waits()) << wall.log();
   wall.expect_one_file("a");
-  const auto camera = wall.rig().camera("a");
   EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
-  if (step.lossless) wall.expect_late_only("a");
+  if (GetParam().lossless) wall.expect_late_only("a");
   wall.expect_whole("b");
   const auto frames = wall.read();
   wall.expect_late_only("main");
@@ -309,32 +326,24 @@ TEST_P(ShownCameraKilledAt, NothingComesTwiceAndAllGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ShownCameraKilledAt,
-                         testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
-                                         Step{"NewLive", "hand_over.live=kill", true},
-                                         Step{"NewGoingOn", "hand_over.going_on=kill", true},
-                                         Step{"OldPassing", "hand_over.passing:2=kill", {}},
-                                         Step{"OldCommitting", "hand_over.committing=kill", true},
-                                         Step{"OldCommitted", "hand_over.committed=kill", true, true},
-                                         Step{"OldFinished", "hand_over.finished=kill", true, true}),
+                         testing::Values(Deaths{"OneThatHasNoFrame",
+                                                {{"hand_over.getting_ready=kill", false},
+                                                 {"hand_over.committed=kill", true},
+                                                 {"hand_over.finished=kill", true}},
+                                                true},
+                                         Deaths{"Another",
+                                                {{"hand_over.passing:2=kill", {}},
+                                                 {"hand_over.live=kill", true},
+                                                 {"hand_over.going_on=kill", true},
+                                                 {"hand_over.committing=kill", true}}}),
                          [](const auto& one) { return one.param.title; });
 
-class MosaicKilledAt : public testing::TestWithParam<Step> {};
+class MosaicKilledAt : public DeathsInMoves {};
 
 // Worker 1 has b, too, and worker 2 c.
 TEST_P(MosaicKilledAt, NoTickComesTwiceAndTheClockGoesOn) {
-  const Step& step = GetParam();
-  Wall wall({.failpoints = step.failpoints});
-  wall.wait_for_flow();
-  const Answer answer = wall.move("main", Wall::target);
-  const bool moved = answer.status == 0;
-  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << wall.log();
-  ASSERT_TRUE(eventually([&] { return wall.log().find("died") != std::string::npos; })) << wall.log();
-  wall.wait_for_flow(3);
-  EXPECT_TRUE(eventually([&] {
-    return wall.place_of("main") == (moved ? "worker 2" : "worker 1") && !wall.status_of("main").contains("moves_to");
-  })) << wall.status_of("main").dump(2)
-      << wall.log();
-  wall.end();
+  ASSERT_NO_FATAL_FAILURE(run("main", 1, Wall::pattern()));
+  Wall& wall = *wall_;
   wall.expect_whole("a");
   const auto frames = wall.read();
   const auto mosaic = wall.rig().camera("main");
@@ -343,23 +352,27 @@ TEST_P(MosaicKilledAt, NoTickComesTwiceAndTheClockGoesOn) {
   EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1, static_cast<double>(ticks),
               2 + late)
       << "its clock went on; " << mosaic;
-  if (step.lossless) wall.expect_late_only("main");
-  EXPECT_LE(static_cast<double>(dropped(mosaic, "worker_lost")), (promised_recovery + wall.waits()) * rate + 1)
+  if (GetParam().lossless) wall.expect_late_only("main");
+  const auto deaths = static_cast<double>(GetParam().steps.size());
+  EXPECT_LE(static_cast<double>(dropped(mosaic, "worker_lost")),
+            (deaths * promised_recovery + wall.waits()) * rate + deaths)
       << mosaic << wall.log();
   for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell << wall.log();
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, MosaicKilledAt,
-                         testing::Values(Step{"NewGettingReady", "hand_over.getting_ready=kill", false, true},
-                                         Step{"NewReady", "hand_over.ready=kill", {}},
-                                         Step{"NewLive", "hand_over.live=kill", true},
-                                         Step{"NewGoingOn", "hand_over.going_on=kill", true},
-                                         Step{"OldPassing", "hand_over.passing:2=kill", {}},
-                                         Step{"OldPassed", "hand_over.passed:3=kill", {}},
-                                         Step{"OldCommitting", "hand_over.committing=kill", true},
-                                         Step{"OldCommitted", "hand_over.committed=kill", true, true},
-                                         Step{"OldFinished", "hand_over.finished=kill", true, true}),
-                         [](const auto& one) { return one.param.title; });
+INSTANTIATE_TEST_SUITE_P(
+    Of, MosaicKilledAt,
+    testing::Values(
+        Deaths{"OneThatHasNoTick",
+               {{"hand_over.getting_ready=kill", false},
+                {"hand_over.committed=kill", true},
+                {"hand_over.finished=kill", true}},
+               true},
+        Deaths{"New", {{"hand_over.ready=kill", {}}, {"hand_over.live=kill", true}, {"hand_over.going_on=kill", true}}},
+        Deaths{
+            "Old",
+            {{"hand_over.passed:3=kill", {}}, {"hand_over.passing:2=kill", {}}, {"hand_over.committing=kill", true}}}),
+    [](const auto& one) { return one.param.title; });
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

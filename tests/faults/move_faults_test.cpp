@@ -10,10 +10,12 @@
 #include <string>
 #include <thread>
 
+#include "tests/faults/armed_deaths.h"
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/move_rig.h"
 #include "tests/integration/rig_waits.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -26,51 +28,72 @@ constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s, and what a
 // The new node is not ready for a second and a half.
 constexpr const char* settles = "    filters: [{motion: {}}]\n";
 
-struct Step {
+// One after the other in the same rig.
+struct Steps {
   std::string title;
-  std::string failpoints;
-  std::optional<bool> moved;  // in the end; none: by what was first
-  bool lossless = false;      // who is hit has no frame in hands
-  std::string keys = {};      // of the camera
+  std::string policy;
+  std::vector<DeathInMove> steps;
+  bool lossless = false;  // who is hit has no frame in hands
+  std::string keys = {};  // of the camera
 };
-void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
+void PrintTo(const Steps& steps, std::ostream* out) { *out << steps.title; }
 
-class KilledAt : public testing::TestWithParam<std::tuple<Step, std::string>> {};
+class KilledAt : public testing::TestWithParam<Steps> {
+ protected:
+  [[nodiscard]] std::size_t deaths() const { return times_in(moves_->log(), " died ("); }
+
+  // Camera a goes there, or stays, and a process dies meanwhile.
+  void take(const DeathInMove& step) {
+    const std::size_t before = deaths();
+    armed_.arm(step.failpoint);
+    unsigned to = worker_ == 0 ? MoveRig::target : 0;
+    Answer answer = moves_->move("a", to);
+    // What depends on when the next key frame comes is reached by one of some moves.
+    for (int more = 0; more < 5 && !step.moved && deaths() == before; ++more) {
+      ASSERT_EQ(answer.status, 0) << answer.errors << moves_->log();
+      worker_ = to;
+      to = to == 0 ? MoveRig::target : 0;
+      answer = moves_->move("a", to);
+    }
+    const bool moved = answer.status == 0;
+    EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves_->log();
+    if (moved) worker_ = to;
+    for (int fragments = 0; fragments < 3; ++fragments) moves_->wait_for_flow();
+    const std::string worker = "worker " + std::to_string(worker_);
+    EXPECT_TRUE(eventually([&] {
+      const auto graph = moves_->status_of("a").at("graph").at("nodes");
+      return graph.size() == 2 && graph.back().at("process") == worker && !moves_->status_of("a").contains("moves_to");
+    })) << moves_->status_of("a").dump(2)
+        << moves_->log();
+    EXPECT_TRUE(armed_.disarm(step.failpoint)) << moves_->log();
+    EXPECT_GT(deaths(), before) << moves_->log();
+  }
+
+  ArmedDeaths armed_;
+  std::optional<MoveRig> moves_;
+  unsigned worker_ = 0;  // of camera a
+};
 
 TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
-  const auto& [step, policy] = GetParam();
-  MoveRig moves(step.keys, policy, {.failpoints = step.failpoints});
+  const Steps& steps = GetParam();
+  for (const DeathInMove& step : steps.steps) armed_.add(step.failpoint);
+  MoveRig& moves = moves_.emplace(steps.keys, steps.policy, RigOptions{.failpoints = armed_.failpoints()});
   moves.wait_for_flow();
   RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
-  const auto died = [&] { return moves.log().find("died") != std::string::npos; };
-  unsigned to = MoveRig::target;
-  Answer answer = moves.move("a", to);
-  // What depends on when the next key frame comes is reached by one of some moves.
-  for (int more = 0; more < 5 && !step.moved && !died(); ++more) {
-    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
-    to = to == 0 ? MoveRig::target : 0;
-    answer = moves.move("a", to);
+  for (const DeathInMove& step : steps.steps) {
+    SCOPED_TRACE(step.failpoint);
+    take(step);
+    if (HasFatalFailure()) return;
   }
-  const bool moved = answer.status == 0;
-  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
-  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
-  EXPECT_TRUE(eventually([&] {
-    const unsigned from = to == 0 ? MoveRig::target : 0;
-    const std::string worker = "worker " + std::to_string(moved ? to : from);
-    const auto graph = moves.status_of("a").at("graph").at("nodes");
-    return graph.size() == 2 && graph.back().at("process") == worker && !moves.status_of("a").contains("moves_to");
-  })) << moves.status_of("a").dump(2)
-      << moves.log();
   moves.end();
   const VideoFile video = read_video(moves.rig().file("a.mp4"));
-  EXPECT_EQ(check_pattern_recording(video, step.lossless && !was_late(moves.rig().camera("a"))), "") << moves.log();
+  EXPECT_EQ(check_pattern_recording(video, steps.lossless && !was_late(moves.rig().camera("a"))), "") << moves.log();
   EXPECT_LE(largest_gap(video, when), promised_recovery + 2 + waits.seconds()) << moves.log();
   EXPECT_FALSE(std::filesystem::exists(moves.rig().file("a-1.mp4"))) << "the recording was broken in two";
   const auto camera = moves.rig().camera("a");
   EXPECT_EQ(video.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>()) << camera;
-  EXPECT_TRUE(died()) << moves.log();
-  if (!step.lossless) return;
+  if (!steps.lossless) return;
   EXPECT_EQ(moves.check_losses("a"), "") << moves.log();
 }
 
@@ -282,34 +305,42 @@ TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
 }
 
 // Each with one of both policies: which of them makes no difference to who has a frame.
-INSTANTIATE_TEST_SUITE_P(OfNew, KilledAt,
-                         testing::Combine(testing::Values(Step{"GettingReady", "hand_over.getting_ready=kill", false,
-                                                               true},
-                                                          Step{"Ready", "hand_over.ready=kill", {}},
-                                                          Step{"Opening", "worker.opening_ring:2=kill", false, true},
-                                                          Step{"Live", "hand_over.live=kill", true},
-                                                          Step{"Stopped", "hand_over.ready=stop", {}},
-                                                          Step{"GoingOn", "hand_over.going_on=kill", true}),
-                                          testing::Values("drop")),
-                         [](const auto& one) { return std::get<0>(one.param).title; });
+INSTANTIATE_TEST_SUITE_P(AStep, KilledAt,
+                         testing::Values(Steps{"OfNew",
+                                               "drop",
+                                               {{"hand_over.ready=kill", {}},
+                                                {"hand_over.live=kill", true},
+                                                {"hand_over.ready=stop", {}},
+                                                {"hand_over.going_on=kill", true}}},
+                                         Steps{"OfNewBeforeItHasAFrame",
+                                               "drop",
+                                               {{"hand_over.getting_ready=kill", false},
+                                                {"worker.opening_ring:2=kill", false}},
+                                               true},
+                                         Steps{"OfOldThatPasses",
+                                               "block",
+                                               {{"hand_over.passing=kill", false}, {"hand_over.passed=kill", false}},
+                                               false,
+                                               settles},
+                                         Steps{"OfOld",
+                                               "block",
+                                               {{"hand_over.passing:8=kill", {}},
+                                                {"hand_over.passed:8=kill", {}},
+                                                {"hand_over.passing:8=stop", {}},
+                                                {"hand_over.committing=kill", true}}},
+                                         Steps{"OfOldThatHasLeft",
+                                               "drop",
+                                               {{"hand_over.committed=kill", true}, {"hand_over.finished=kill", true}},
+                                               true},
+                                         Steps{"OfOldThatHasLeftWithBlock",
+                                               "block",
+                                               {{"hand_over.committed=kill", true}, {"hand_over.finished=kill", true}},
+                                               true}),
+                         [](const auto& one) { return one.param.title; });
 
-INSTANTIATE_TEST_SUITE_P(
-    OfOld, KilledAt,
-    testing::Combine(testing::Values(Step{"Stopped", "hand_over.passing:8=stop", {}},
-                                     Step{"Passing", "hand_over.passing=kill", false, false, settles},
-                                     Step{"Passed", "hand_over.passed=kill", false, false, settles},
-                                     Step{"PassingLater", "hand_over.passing:8=kill", {}},
-                                     Step{"PassedLater", "hand_over.passed:8=kill", {}},
-                                     Step{"Encoding", "stage.pushed@a:60=kill", {}},
-                                     Step{"Committing", "hand_over.committing=kill", true}),
-                     testing::Values("block")),
-    [](const auto& one) { return std::get<0>(one.param).title; });
-
-INSTANTIATE_TEST_SUITE_P(OfOldThatHasLeft, KilledAt,
-                         testing::Combine(testing::Values(Step{"Committed", "hand_over.committed=kill", true, true},
-                                                          Step{"Finished", "hand_over.finished=kill", true, true}),
-                                          testing::Values("drop", "block")),
-                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param); });
+// The old worker dies at some frame that it encodes.
+INSTANTIATE_TEST_SUITE_P(AFrame, KilledAt, testing::Values(Steps{"OfOld", "block", {{"stage.pushed@a:60=kill", {}}}}),
+                         [](const auto& one) { return one.param.title; });
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

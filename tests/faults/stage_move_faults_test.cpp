@@ -3,14 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <ostream>
 #include <string>
 #include <thread>
 
+#include "tests/faults/armed_deaths.h"
 #include "tests/faults/fault_rig.h"
 #include "tests/integration/move_rig.h"
 #include "tests/integration/rig_waits.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/sanitized.h"
 
 namespace campipe::test {
@@ -36,16 +37,17 @@ std::string keys_of(const Part& part, const std::string& more = "") {
          "]\n    placement: " + part.placement + "\n";
 }
 
-struct Step {
+// One after the other in the same rig, of a part.
+struct Deaths {
   std::string title;
-  std::string failpoint;
-  std::optional<bool> moved;  // in the end; none: by what was first
-  bool lossless = false;      // who is hit has no frame in hands
+  Part part;
+  std::string policy;
+  std::vector<DeathInMove> steps;
+  bool lossless = false;  // who is hit has no frame in hands
 };
+void PrintTo(const Deaths& deaths, std::ostream* out) { *out << deaths.title; }
 
-void PrintTo(const Step& step, std::ostream* out) { *out << step.title; }
-
-class PartKilledAt : public testing::TestWithParam<std::tuple<Part, Step, std::string>> {};
+class PartKilledAt : public testing::TestWithParam<Deaths> {};
 
 void expect_whole_rig(MoveRig& moves, bool lossless, std::int64_t when, RigWaits& waits) {
   moves.end();
@@ -59,57 +61,59 @@ void expect_whole_rig(MoveRig& moves, bool lossless, std::int64_t when, RigWaits
 }
 
 TEST_P(PartKilledAt, NothingComesTwiceAndAllGoesOn) {
-  const auto& [part, step, policy] = GetParam();
-  MoveRig moves(keys_of(part), policy, {.failpoints = step.failpoint});
+  const auto& [title, part, policy, steps, lossless] = GetParam();
+  ArmedDeaths armed;
+  for (const DeathInMove& step : steps) armed.add(step.failpoint);
+  MoveRig moves(keys_of(part), policy, {.failpoints = armed.failpoints()});
   moves.wait_for_flow();
   RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
-  const auto died = [&] { return moves.log().find("died") != std::string::npos; };
   unsigned from = part.from;
   unsigned to = MoveRig::target;
-  Answer answer = moves.move_part("a", from, to);
-  // What depends on when frames come is reached by one of some moves.
-  for (int more = 0; more < 5 && !step.moved && !died(); ++more) {
-    ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
-    std::swap(from, to);
-    answer = moves.move_part("a", from, to);
+  for (const DeathInMove& step : steps) {
+    SCOPED_TRACE(step.failpoint);
+    const std::size_t before = times_in(moves.log(), " died (");
+    const auto died = [&] { return times_in(moves.log(), " died (") > before; };
+    armed.arm(step.failpoint);
+    Answer answer = moves.move_part("a", from, to);
+    // What depends on when frames come is reached by one of some moves.
+    for (int more = 0; more < 5 && !step.moved && !died(); ++more) {
+      ASSERT_EQ(answer.status, 0) << answer.errors << moves.log();
+      std::swap(from, to);
+      answer = moves.move_part("a", from, to);
+    }
+    const bool moved = answer.status == 0;
+    EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
+    if (moved) std::swap(from, to);
+    for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+    const auto is_in = [&](unsigned worker) {
+      const auto nodes = moves.status_of("a").at("graph").at("nodes");
+      return std::ranges::any_of(
+          nodes, [&](const auto& node) { return node.at("process") == "worker " + std::to_string(worker); });
+    };
+    EXPECT_TRUE(eventually([&] { return is_in(from) && !is_in(to); })) << moves.status_of("a").dump(2) << moves.log();
+    EXPECT_TRUE(died()) << moves.log();
+    EXPECT_TRUE(armed.disarm(step.failpoint));
   }
-  const bool moved = answer.status == 0;
-  EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
-  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
-  const auto is_in = [&](unsigned worker) {
-    const auto nodes = moves.status_of("a").at("graph").at("nodes");
-    return std::ranges::any_of(
-        nodes, [&](const auto& node) { return node.at("process") == "worker " + std::to_string(worker); });
-  };
-  EXPECT_TRUE(eventually([&] { return is_in(moved ? to : from) && !is_in(moved ? from : to); }))
-      << moves.status_of("a").dump(2) << moves.log();
-  EXPECT_TRUE(died()) << moves.log();
-  expect_whole_rig(moves, step.lossless, when, waits);
+  expect_whole_rig(moves, lossless, when, waits);
 }
 
-const Step new_ready{"NewReady", "hand_over.ready=kill", {}};
-const Step new_stopped{"NewStopped", "hand_over.ready=stop", {}};
-const Step new_live{"NewLive", "hand_over.live=kill", true};
-const Step new_going_on{"NewGoingOn", "hand_over.going_on=kill", true};
-const Step old_passing{"OldPassing", "hand_over.passing:3=kill", {}};
-const Step old_passed{"OldPassed", "hand_over.passed:3=kill", {}};
-const Step old_committing{"OldCommitting", "hand_over.committing=kill", true};
-const Step old_committed{"OldCommitted", "hand_over.committed=kill", true, true};
-const Step old_finished{"OldFinished", "hand_over.finished=kill", true, true};
+const std::vector<DeathInMove> with_drop{
+    {"hand_over.passed:3=kill", {}}, {"hand_over.ready=kill", {}}, {"hand_over.live=kill", true}};
+const std::vector<DeathInMove> with_block{{"hand_over.passing:3=kill", {}},
+                                          {"hand_over.ready=stop", {}},
+                                          {"hand_over.going_on=kill", true},
+                                          {"hand_over.committing=kill", true}};
 
-INSTANTIATE_TEST_SUITE_P(Of, PartKilledAt,
-                         testing::Combine(testing::Values(first_stage, join),
-                                          testing::Values(new_ready, new_live, old_passed, old_finished),
-                                          testing::Values("drop")),
-                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param).title; });
-
-INSTANTIATE_TEST_SUITE_P(WithBlock, PartKilledAt,
-                         testing::Combine(testing::Values(last_stage, tile),
-                                          testing::Values(new_stopped, new_going_on, old_passing, old_committing,
-                                                          old_committed),
-                                          testing::Values("block")),
-                         [](const auto& one) { return std::get<0>(one.param).title + std::get<1>(one.param).title; });
+INSTANTIATE_TEST_SUITE_P(
+    Of, PartKilledAt,
+    testing::Values(Deaths{"FirstStage", first_stage, "drop", with_drop}, Deaths{"Join", join, "drop", with_drop},
+                    Deaths{"LastStage", last_stage, "block", with_block}, Deaths{"Tile", tile, "block", with_block},
+                    Deaths{"FirstStageThatHasLeft", first_stage, "drop", {{"hand_over.finished=kill", true}}, true},
+                    Deaths{"JoinThatHasLeft", join, "drop", {{"hand_over.finished=kill", true}}, true},
+                    Deaths{"LastStageThatHasLeft", last_stage, "block", {{"hand_over.committed=kill", true}}, true},
+                    Deaths{"TileThatHasLeft", tile, "block", {{"hand_over.committed=kill", true}}, true}),
+    [](const auto& one) { return one.param.title; });
 
 // The new node's filters settle for a second and a half: meanwhile a worker dies that another part of the camera is in.
 class OtherPartKilled : public testing::TestWithParam<Part> {};
