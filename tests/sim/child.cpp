@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "ipc/outbox.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/wrong_messages.h"
 
 namespace campipe::sim {
 namespace {
@@ -170,6 +171,7 @@ void Child::befall(const Fault& fault) {
       deaf_until_ = until;
       return;
     case FaultKind::lies:
+      if (fault.detail >= first_wrong_message) return send_wrong_message(*this, fault.detail);
       if (role_) role_->lie(fault.detail);
       return;
     default:

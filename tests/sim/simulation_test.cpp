@@ -1,12 +1,14 @@
 // Some dozens of seeds of the simulated rig, and seeds that have found something.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/sim/seeds.h"
+#include "tests/sim/wrong_messages.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {
@@ -66,6 +68,28 @@ TEST(Simulation, ADeathWhileTheMachineStandsStillKillsNoOther) {
   EXPECT_EQ(failure_of({{FaultKind::pause, sim::Part::source, 4s, 2070ms, 1},
                         {FaultKind::kill, sim::Part::worker, 6s, 0s, 0}}),
             std::nullopt);
+}
+
+bool has_line(const sim::Outcome& outcome, const std::string& text) {
+  return std::ranges::any_of(outcome.trace,
+                             [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+TEST(Simulation, AWrongMessageEndsItsSenderAlone) {
+  const auto& all = sim::wrong_messages();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string sender = sim::name_of(all[i].sender);
+    SCOPED_TRACE("a " + sender + " that " + all[i].title);
+    const sim::Fault wrong{sim::FaultKind::lies, all[i].sender, 4s, 0s, sim::first_wrong_message + i};
+    const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(), 100s).run(105, {10s, false, {wrong}});
+    EXPECT_EQ(outcome.failure, std::nullopt);
+    EXPECT_TRUE(has_line(outcome, all[i].reason));
+    EXPECT_EQ(outcome.reached.at("a message was refused"), 1U);
+    const auto died = std::ranges::count_if(
+        outcome.trace, [](const std::string& line) { return line.find(" died (") != std::string::npos; });
+    EXPECT_EQ(died, 1) << "others went with it";
+    EXPECT_TRUE(has_line(outcome, sender + " died (") || has_line(outcome, sender + " 0 died ("));
+  }
 }
 
 TEST(Simulation, ASeedRepeatsARun) {
