@@ -46,9 +46,19 @@ struct Blow {
   std::vector<std::string> roles;
   int signal = SIGKILL;
 };
-inline void PrintTo(const Blow& blow, std::ostream* out) { *out << blow.title; }
+
+// One after the other in the same rig: so few to each process that it is restarted at once, or nearly so.
+struct Blows {
+  std::string title;
+  std::vector<Blow> blows;
+};
+inline void PrintTo(const Blows& blows, std::ostream* out) { *out << blows.title; }
 
 inline bool hits(const Blow& blow, const std::string& role) { return std::ranges::count(blow.roles, role) > 0; }
+// How many of them do.
+inline int hits(const std::vector<Blow>& blows, const std::string& role) {
+  return static_cast<int>(std::ranges::count_if(blows, [&](const Blow& blow) { return hits(blow, role); }));
+}
 
 // Strikes all at once; returns when that was, and waits for the successors.
 inline std::int64_t strike(RigRun& rig, const Blow& blow) {

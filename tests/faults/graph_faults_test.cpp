@@ -107,24 +107,27 @@ std::string stage_rig(const std::string& policy, int frames) {
   return graph_rig(policy, 32, frames, "{filter: [cpu:0, cpu:1], encode: cpu:2}");
 }
 
-class StruckStage : public testing::TestWithParam<Blow> {};
+class StruckStage : public testing::TestWithParam<Blows> {};
 
 TEST_P(StruckStage, FramesFlowAgainWithinTwoSeconds) {
-  const Blow& blow = GetParam();
   RigRun rig(stage_rig("drop", 0));
-  expect_recovery(rig, blow);
+  expect_recovery(rig, GetParam().blows);
 }
 
-INSTANTIATE_TEST_SUITE_P(By, StruckStage,
-                         testing::Values(Blow{"KilledFirst", {"worker 0"}}, Blow{"KilledMiddle", {"worker 1"}},
-                                         Blow{"KilledLast", {"worker 2"}}, Blow{"StoppedFirst", {"worker 0"}, SIGSTOP},
-                                         Blow{"StoppedMiddle", {"worker 1"}, SIGSTOP},
-                                         Blow{"StoppedLast", {"worker 2"}, SIGSTOP},
-                                         Blow{"KilledFirstAndLast", {"worker 0", "worker 2"}},
-                                         Blow{"KilledAllOfThem", {"worker 0", "worker 1", "worker 2"}},
-                                         Blow{"KilledMasterAndMiddle", {"master", "worker 1"}},
-                                         Blow{"KilledOther", {"worker 3"}}),
-                         [](const auto& one) { return one.param.title; });
+INSTANTIATE_TEST_SUITE_P(
+    By, StruckStage,
+    testing::Values(Blows{"Kills",
+                          {{"first", {"worker 0"}},
+                           {"middle", {"worker 1"}},
+                           {"last", {"worker 2"}},
+                           {"all of them", {"worker 0", "worker 1", "worker 2"}}}},
+                    Blows{"Stops",
+                          {{"first", {"worker 0"}, SIGSTOP},
+                           {"middle", {"worker 1"}, SIGSTOP},
+                           {"last", {"worker 2"}, SIGSTOP},
+                           {"first and last killed", {"worker 0", "worker 2"}}}},
+                    Blows{"KillsOfOthers", {{"master and middle", {"master", "worker 1"}}, {"other", {"worker 3"}}}}),
+    [](const auto& one) { return one.param.title; });
 
 // Policy `block`: the source waits, so only what the dead processes had in their hands is lost.
 TEST(KilledStage, CostsOnlyWhatItHadInHands) {
@@ -209,7 +212,7 @@ TEST_P(RandomGraph, BalancesAfterTenKills) {
   std::cout << "seed " << seed << ": " << kills << " kills\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, RandomGraph, testing::Range(0U, 5U));
+INSTANTIATE_TEST_SUITE_P(Of, RandomGraph, testing::Range(0U, 2U));
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

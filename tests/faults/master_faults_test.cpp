@@ -218,6 +218,8 @@ void expect_set_aside(RigRun& rig, std::size_t deaths_of_master, std::size_t dea
   EXPECT_EQ(times_in(rig.log(), "master died ("), deaths_of_master) << rig.log();
   EXPECT_EQ(times_in(rig.log(), "master q0 died ("), deaths_of_its_own) << rig.log();
   EXPECT_EQ(rig.camera("c").at("state"), "failed");
+  EXPECT_THAT(std::string(rig.camera("c").at("reason")), testing::HasSubstr("three times"));
+  EXPECT_THAT(rig.log(), testing::HasSubstr("c: goes on behind the packet at which its decoder crashed twice"));
   for (const std::string camera : {"a", "b"}) {
     EXPECT_EQ(check_pattern_recording(read_video(rig.file(camera + ".mp4")), true), "") << camera;
     EXPECT_TRUE(rig.camera(camera).at("frames").at("dropped").empty()) << rig.camera(camera);

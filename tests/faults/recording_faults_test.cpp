@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -65,38 +64,49 @@ std::map<std::string, std::map<std::string, int>> events_of(const fs::path& inde
   return events;
 }
 
-struct Death {
-  const char* at;
-  int frames = 125;
+// Publishers that die one after the other, each at another place: so few that they are restarted within a second or
+// two.
+struct Deaths {
+  std::string title;
+  std::vector<std::string> places;
+  int frames;
 };
-void PrintTo(const Death& death, std::ostream* out) { *out << death.at; }
+void PrintTo(const Deaths& deaths, std::ostream* out) { *out << deaths.title; }
 
-// Each publisher dies there. One that dies at its second store gets no further than to the next one, and waits longer
-// each time until it is started again: fewer frames.
-class PublisherDies : public testing::TestWithParam<Death> {};
-INSTANTIATE_TEST_SUITE_P(At, PublisherDies,
-                         testing::Values(Death{"publisher.packet:47=kill"}, Death{"publisher.flushed:5=kill"},
-                                         Death{"publisher.committed:5=kill"}, Death{"publisher.committed:3=kill"},
-                                         Death{"publisher.creating:2=kill"}, Death{"publisher.storing:2=kill", 20},
-                                         Death{"publisher.storing:3=kill", 30}, Death{"publisher.storing:4=kill", 50},
-                                         Death{"publisher.storing:5=kill", 75}, Death{"publisher.storing:6=kill", 100},
-                                         Death{"publisher.storing:7=kill"}, Death{"publisher.storing:8=kill"},
-                                         Death{"publisher.storing:9=kill"}, Death{"index.ending:2=kill"},
-                                         Death{"recording.index_appended:2=kill"},
-                                         Death{"recording.index_synced:2=kill"},
-                                         Death{"recording.index_counts:2=kill"}),
-                         [](const auto& one) {
-                           std::string name = one.param.at;
-                           std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
-                           return name;
-                         });
+class PublisherDies : public testing::TestWithParam<Deaths> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    At, PublisherDies,
+    testing::Values(Deaths{"FirstStores",
+                           {"publisher.storing:2", "publisher.storing:3", "publisher.storing:4", "publisher.storing:5"},
+                           150},
+                    Deaths{"LaterStores",
+                           {"publisher.storing:6", "publisher.storing:7", "publisher.storing:8", "publisher.storing:9"},
+                           200},
+                    Deaths{"Packets",
+                           {"publisher.packet:47", "publisher.flushed:5", "publisher.committed:5",
+                            "publisher.committed:3"},
+                           200},
+                    Deaths{"FilesAndTheirIndex",
+                           {"publisher.creating:2", "index.ending:2", "recording.index_appended:2",
+                            "recording.index_synced:2", "recording.index_counts:2"},
+                           300}),
+    [](const auto& one) { return one.param.title; });
 
 TEST_P(PublisherDies, SegmentsGoOn) {
   const int frames = GetParam().frames;
-  RigRun rig(segments_rig(frames), {.failpoints = GetParam().at});
+  const TemporaryFolder folder;
+  std::string failpoints;
+  std::map<std::string, fs::path> pending;
+  for (const std::string& place : GetParam().places) {
+    std::ofstream(pending[place] = folder.path() / std::to_string(pending.size())).put('\n');
+    failpoints += place + "=kill_once" + pending[place].string() + ",";
+  }
+  RigRun rig(segments_rig(frames), {.failpoints = failpoints});
   ASSERT_EQ(rig.wait(2 * long_time), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
-  EXPECT_GE(rig.report().at("publisher_restarts"), 2);
+  for (const auto& [place, file] : pending) EXPECT_FALSE(fs::exists(file)) << "none died at " << place << rig.log();
+  EXPECT_EQ(rig.report().at("publisher_restarts"), pending.size()) << rig.log();
   EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), frames);
   EXPECT_EQ(rig.camera("cam").at("frames").at("unrecorded"), 0);
   std::vector<std::int64_t> numbers;
