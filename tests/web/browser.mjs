@@ -20,7 +20,7 @@ export async function openBrowser() {
 // `options`: of its context.
 export async function openPage(browser, options = {}) {
   const page = await browser.newPage({viewport: {width: 1366, height: 768}, ...options});
-  page.setDefaultTimeout(longTime);
+  page.context().setDefaultTimeout(longTime);
   page.problems = [];
   page.on('pageerror', (error) => page.problems.push(error.stack));
   page.on('console', (message) => {
@@ -34,6 +34,11 @@ export async function openPage(browser, options = {}) {
 // From its next load on the page asks for each status, as where no stream comes through: a test can wait for the answer,
 // or make another one of it.
 export const askForStatus = (page) => page.addInitScript(() => delete window.EventSource);
+
+// Until such a page has shown a status that it asks for from now on: it asks for the next one only then.
+export async function anotherStatus(page) {
+  for (let i = 0; i < 2; ++i) await page.waitForRequest('**/api/v1/status');
+}
 
 // Within a suite: the rig that `start` starts, a browser, and for each test a page of its own, by `take`.
 export function browseRig(start, take, options) {
@@ -54,6 +59,7 @@ export function browseRig(start, take, options) {
   });
   afterEach(async () => {
     const {problems} = page;
+    await page.unrouteAll({behavior: 'ignoreErrors'}); // a handler may still be at work
     await page.close();
     assert.deepEqual(problems, []);
   });

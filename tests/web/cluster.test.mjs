@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {after, before, describe, test} from 'node:test';
 import {expectAccessible} from './accessible.mjs';
 import {openBrowser, openPage} from './browser.mjs';
-import {Etcd, Rig, eventually} from './rig.mjs';
+import {Etcd, Rig, eventually, suiteTime} from './rig.mjs';
 
 const password = 'correct horse';
 const hash = '$argon2id$v=19$m=8192,t=1,p=1$j5Jqca6CfWjn2YBeUc14IQ$WqqfGov3SJrVn7xzww+8j9iTz0qXyfgVxPehGfpf2kg';
@@ -15,7 +15,7 @@ const cameras = `  dock: {source: "test://pattern?width=160&height=120&rate=5"}
   gate: {source: "test://pattern?width=160&height=120&rate=5"}
 `;
 
-describe('cluster', {timeout: 200000}, () => {
+describe('cluster', {timeout: suiteTime}, () => {
   let etcd;
   const rigs = [];
   let browser;
@@ -46,6 +46,10 @@ describe('cluster', {timeout: 200000}, () => {
     await page.click('button[type=submit]');
     await page.waitForSelector('[data-key=cluster] [data-key=west]');
   }
+  async function logOut() {
+    await page.click('#logout');
+    await page.waitForURL(`${rigs[0].base}/login`);
+  }
   const rowOf = (name) => page.textContent(`[data-key=cluster] [data-key="${name}"]`);
   const rowHas = (name, what) => eventually(`${name}: ${what}`, async () => what.test(await rowOf(name)));
 
@@ -69,15 +73,14 @@ describe('cluster', {timeout: 200000}, () => {
     await expectAccessible(page, 'cluster');
     if (process.env.WEB_TEST_SCREENSHOT) await page.screenshot({path: process.env.WEB_TEST_SCREENSHOT, fullPage: true});
 
-    await page.click('#logout');
-    await page.waitForURL('**/login**');
+    await logOut();
     await logIn('bob');
     await rowHas('dock', /^dockwest/);
-    assert.equal(await page.isVisible('[data-key=cluster] button, [data-key=cluster] select'), false);
+    const controls = page.locator('[data-key=cluster] button, [data-key=cluster] select');
+    assert.equal(await controls.filter({visible: true}).count(), 0);
     assert.doesNotMatch(await rowOf('west'), /8443/);
 
-    await page.click('#logout');
-    await page.waitForURL('**/login**');
+    await logOut();
     await logIn('ann');
     await etcd.stop();
     await page.waitForSelector('[data-key=cluster] .error:not([hidden])');

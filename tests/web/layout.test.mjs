@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import {browseRig, expectMoving, tile} from './browser.mjs';
-import {Rig, eventually} from './rig.mjs';
+import {Rig, eventually, suiteTime} from './rig.mjs';
 
 const long = 'a-camera-whose-name-was-chosen-by-somebody-with-a-wide-screen';
 const names = ['zebra', '2', 'ape', long];
@@ -11,7 +11,7 @@ const source = 'source: "test://pattern?width=320&height=240&rate=10"';
 const record = 'record: {path: "recordings/{camera}/%Y-%m-%d_%H-%M-%S.mp4"}';
 const cameras = names.map((name) => `  "${name}": {${source}${name === 'zebra' ? `, ${record}` : ''}}\n`).join('');
 
-describe('layout', {timeout: 300000}, () => {
+describe('layout', {timeout: suiteTime}, () => {
   let rig;
   let page;
 
@@ -71,11 +71,7 @@ describe('layout', {timeout: 300000}, () => {
   test('recordings can be played and fetched on a phone', async () => {
     await page.setViewportSize(phone);
     await page.goto(`${rig.base}/recordings?camera=zebra`);
-    await eventually('a recording', async () => {
-      if (await page.$('tr[data-id]')) return true;
-      await page.reload();
-      return false;
-    });
+    await page.waitForSelector('tr[data-id]');
     await eventually('Play and Download are on the screen', () => inside('tr[data-id] button, tr[data-id] a[download]'));
     assert.equal(await overflow(), 0);
     await page.click('tr[data-id] button');

@@ -6,7 +6,7 @@ import path from 'node:path';
 import {after, before, describe, test} from 'node:test';
 import {expectMoving, openBrowser, openPage, tile} from './browser.mjs';
 import {SoundClips, heardBytes, watchAudio} from './heard.mjs';
-import {Rig, eventually, freePort} from './rig.mjs';
+import {Rig, eventually, freePort, suiteTime} from './rig.mjs';
 
 const operations = fs.readFileSync(path.join(import.meta.dirname, '../../docs/operations.md'), 'utf8');
 
@@ -50,7 +50,7 @@ const proxies = {
   },
 };
 
-describe('proxy', {timeout: 280000}, () => {
+describe('proxy', {timeout: suiteTime}, () => {
   const clips = new SoundClips();
   let rig;
   let browser;
@@ -111,19 +111,19 @@ describe('proxy', {timeout: 280000}, () => {
         await page.click(tile('dock'));
         await page.click('text=Details');
         await page.waitForSelector('h1 >> text=dock');
-        assert.equal(page.url(), `${base}/cams/camera/dock`);
+        await page.waitForURL(`${base}/cams/camera/dock`);
         await page.reload(); // a deeper path finds the same files
         await page.waitForSelector('h1 >> text=dock');
         await page.click('nav >> text=Recordings');
         await page.waitForSelector('text=being written');
-        assert.equal(page.url(), `${base}/cams/recordings`);
+        await page.waitForURL(`${base}/cams/recordings`);
         const href = await page.getAttribute('a[download]', 'href');
         assert.equal((await fetch(base + href)).status, 200);
         await page.click('nav >> text=System');
         await page.waitForSelector('text=Processes');
         await page.click('.brand');
         await page.waitForSelector(tile('dock'));
-        assert.equal(page.url(), `${base}/cams/`);
+        await page.waitForURL(`${base}/cams/`);
       }),
     );
   }
@@ -140,7 +140,7 @@ describe('proxy', {timeout: 280000}, () => {
       assert.equal((await times()).length, cameras.length);
       const before = await times();
       await eventually('each plays on', async () => (await times()).every((time, i) => time > before[i] + 1));
-      assert.equal(await page.textContent('#summary'), `${cameras.length} live`);
+      await eventually('all are live', async () => (await page.textContent('#summary')) === `${cameras.length} live`);
       assert.deepEqual(watched(), cameras, 'one answer for all');
 
       // Another set of cameras: one alone, and all again.

@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import {describe, test} from 'node:test';
-import {askForStatus, browseRig} from './browser.mjs';
-import {Rig, eventually} from './rig.mjs';
+import {anotherStatus, askForStatus, browseRig} from './browser.mjs';
+import {Rig, eventually, suiteTime} from './rig.mjs';
 
 const codecs = {
   h264: ['-c:v', 'libx264'],
@@ -39,7 +39,7 @@ const recording = (n, more = {}) => ({
 const being = (n) => recording(n, {end_utc: undefined, duration_s: undefined, writing: true});
 const newest = (first, last) => Array.from({length: last - first + 1}, (_, i) => recording(last - i));
 
-describe('recordings', {timeout: 300000}, () => {
+describe('recordings', {timeout: suiteTime}, () => {
   let rig;
   let page;
   let listed;
@@ -127,7 +127,7 @@ describe('recordings', {timeout: 300000}, () => {
     }));
     assert.deepEqual(state, {hasFocus: true, selected: 'dock', plays: true});
     assert.ok(await page.$('tr.playing[data-id="dock/58.mp4"]'));
-    assert.equal(await top(), before, 'it has not moved');
+    await eventually('it is where it was', async () => (await top()) === before);
     // What has the focus goes: the one in its place gets it.
     listed = listed.filter(({id}) => id !== 'dock/40.mp4');
     await eventually('the next one', async () => (await focused()) === 'dock/39.mp4');
@@ -207,7 +207,7 @@ describe('recordings', {timeout: 300000}, () => {
     await page.waitForSelector('select[name=camera] option[value=dock]', {state: 'attached'});
     await page.focus('select[name=camera]');
     await page.keyboard.press('ArrowDown');
-    await page.waitForResponse('**/api/v1/status');
+    await anotherStatus(page);
     assert.equal(new URL(page.url()).search, '');
     assert.equal(await page.inputValue('select[name=camera]'), 'dock');
     await page.click('.filters >> text=Show');

@@ -1,5 +1,6 @@
 // A real rig in a folder of its own, on free ports, and the cameras that it watches. Ends with stop().
 import {spawn} from 'node:child_process';
+import dgram from 'node:dgram';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
@@ -7,6 +8,7 @@ import path from 'node:path';
 import readline from 'node:readline';
 
 export const longTime = 60000; // for any machine
+export const suiteTime = 600000; // for all tests of a suite, on any machine
 
 // Asks until the answer is true; throws what was waited for after `limit` ms.
 export async function eventually(what, condition, limit = longTime) {
@@ -20,12 +22,27 @@ export async function eventually(what, condition, limit = longTime) {
   throw new Error(`not within ${limit / 1000} s: ${what}`);
 }
 
+// Whether `socket` can have the port now.
+const binds = (socket, bind) =>
+  new Promise((resolve) => {
+    socket.once('error', () => resolve(false));
+    bind(() => resolve(true));
+  });
+
+// Below the ports that the kernel gives to connections, so that none of these takes it before it is used. Other tests
+// leave it alone as long as this process lives: it holds the UDP port of the same number.
 export async function freePort() {
-  const server = net.createServer();
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const {port} = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  const end = Number(fs.readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s/)[0]);
+  for (;;) {
+    const port = 10000 + Math.floor(Math.random() * (end - 10000));
+    const mark = dgram.createSocket('udp4').unref();
+    const server = net.createServer();
+    const isOurs = await binds(mark, (done) => mark.bind({address: '127.0.0.1', port, exclusive: true}, done));
+    const isFree = isOurs && (await binds(server, (done) => server.listen(port, '127.0.0.1', done)));
+    if (isFree) await new Promise((resolve) => server.close(resolve));
+    if (isFree) return port;
+    if (isOurs) mark.close();
+  }
 }
 
 const ended = (child) =>
@@ -60,9 +77,9 @@ export class Rig {
         rig.log += text;
       });
     try {
-      await eventually('the rig is ready', async () => {
+      await eventually('the rig gives its status', async () => {
         if (rig.child.exitCode !== null) throw new Error(`campipe ended:\n${rig.log}`);
-        return rig.answers('/login');
+        return rig.#newestStatus();
       });
     } catch (error) {
       await rig.stop();
@@ -71,27 +88,58 @@ export class Rig {
     return rig;
   }
 
-  async answers(address) {
+  // False: there is none just now.
+  async #newestStatus() {
     try {
-      return (await fetch(this.base + address, {signal: AbortSignal.timeout(5000)})).ok;
+      const token = fs.readFileSync(path.join(this.folder, 'state', `token-${new URL(this.base).port}`), 'utf8');
+      const headers = {Authorization: `Bearer ${token}`}; // without it processes have no ids
+      const answer = await fetch(`${this.base}/api/v1/status`, {headers, signal: AbortSignal.timeout(longTime)});
+      return answer.ok && (await answer.json());
     } catch {
-      return false; // it is not there yet
+      return false;
     }
   }
 
-  async status() {
-    const token = fs.readFileSync(path.join(this.folder, 'state', `token-${new URL(this.base).port}`), 'utf8');
-    const headers = {Authorization: `Bearer ${token}`}; // without it processes have no ids
-    return (await fetch(`${this.base}/api/v1/status`, {headers, signal: AbortSignal.timeout(5000)})).json();
+  // Of the process that answers, which may just have begun.
+  status() {
+    return eventually('the rig gives its status', () => this.#newestStatus());
   }
 
-  // Undefined: it does not run.
   async processOf(role) {
-    try {
-      return (await this.status()).processes.find((process) => process.role === role);
-    } catch {
-      return undefined; // nobody answers just now
-    }
+    return (await this.status()).processes.find((process) => process.role === role);
+  }
+
+  // Kills what runs in that role, and waits for the process in its place.
+  async kill(role) {
+    const pid = await eventually(`${role} runs`, async () => (await this.processOf(role))?.pid);
+    process.kill(pid, 'SIGKILL');
+    await eventually(`another ${role}`, async () => ![pid, undefined].includes((await this.processOf(role))?.pid));
+  }
+
+  // Of a camera, the newest first.
+  async recordings(camera) {
+    return (await (await fetch(`${this.base}/api/v1/recordings?camera=${camera}`)).json()).recordings;
+  }
+
+  // Until the file that is being written has grown again and again, and so has frames of a second at least.
+  async records(camera) {
+    let file;
+    const sizes = new Set();
+    await eventually(`${camera} is recorded`, async () => {
+      const {id, bytes} = (await this.recordings(camera)).find(({writing}) => writing) ?? {};
+      if (id !== file) sizes.clear();
+      file = id;
+      sizes.add(bytes);
+      return sizes.size > 3;
+    });
+  }
+
+  // Of a camera that is recorded no more: until each of its files can be played to its end.
+  recorded(camera) {
+    return eventually(`the recordings of ${camera} are complete`, async () => {
+      const recordings = await this.recordings(camera);
+      return recordings.length > 0 && recordings.every(({writing}) => !writing) && recordings;
+    });
   }
 
   end() {
@@ -125,7 +173,7 @@ export class Etcd {
       if (missing) return true;
       if (etcd.child.exitCode !== null) throw new Error('etcd ended');
       try {
-        return (await fetch(`${client}/health`, {signal: AbortSignal.timeout(5000)})).ok;
+        return (await fetch(`${client}/health`, {signal: AbortSignal.timeout(longTime)})).ok;
       } catch {
         return false; // it is not there yet
       }
@@ -142,6 +190,8 @@ export class Etcd {
 // tools/testcam: a camera by RTSP that can be taken away and comes back under the same address. GStreamer may end it by
 // an assertion of its own (gst_rtsp_media_get_rates): then it comes back, too.
 export class TestCamera {
+  #isAway = false;
+
   // `more`: arguments of tools/testcam.
   static async start(port, more = []) {
     const camera = new TestCamera();
@@ -164,13 +214,14 @@ export class TestCamera {
     await new Promise((resolve, reject) => {
       lines.on('line', (line) => line.includes('ready') && resolve());
       this.child.once('exit', (status, signal) => {
-        if (signal === 'SIGABRT') resolve(this.#spawn(codec));
+        if (signal === 'SIGABRT' && !this.#isAway) resolve(this.#spawn(codec));
         else reject(new Error(`testcam ended with ${status ?? signal}`));
       });
     });
   }
 
   stop() {
+    this.#isAway = true;
     return endProcess(this.child);
   }
 
@@ -181,6 +232,7 @@ export class TestCamera {
 
   // What it sends may be another codec than before.
   back(codec) {
+    this.#isAway = false;
     return this.#spawn(codec);
   }
 }

