@@ -58,6 +58,28 @@ describe('frame', {timeout: suiteTime}, () => {
     assert.equal(await page.title(), 'gate · campipe');
   });
 
+  test('a page that comes late does not take the place of a newer one', async () => {
+    let release;
+    const released = new Promise((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/more.js', async (route) => {
+      await released;
+      await route.continue();
+    });
+    const script = page.waitForResponse('**/more.js');
+    await page.goto(rig.base);
+    await page.waitForSelector(tile('dock'));
+    await page.click('nav >> text=System');
+    await page.waitForURL('**/system');
+    await page.click('nav >> text=Wall');
+    await page.waitForURL(`${rig.base}/`);
+    release();
+    await page.evaluate((url) => import(url).then(() => {}), (await script).url()); // the page has it by then
+    assert.equal(await page.textContent('h1'), 'Wall');
+    assert.ok(await page.isVisible(tile('dock')));
+  });
+
   test('keys that are one letter can be switched off, for good', async () => {
     await page.goto(rig.base);
     await page.waitForSelector(tile('dock'));

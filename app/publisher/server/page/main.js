@@ -30,12 +30,12 @@ const ours = (url) => pages.some(([path]) => path.test(pathOf(url) ?? ''));
 async function showPage() {
   const url = new URL(location.href);
   const path = currentPath();
+  const current = ++visit;
   if (page?.go && shownPath === path) {
     trouble('page', '');
     page.go(url);
     return markPage();
   }
-  const current = ++visit;
   const load = pages.find(([pattern]) => pattern.test(path))?.[1];
   if (!load) return trouble('page', 'There is no page at this address.');
   const main = byId('main');
