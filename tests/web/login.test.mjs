@@ -143,6 +143,24 @@ describe('login', {timeout: suiteTime}, () => {
     await other.close();
   });
 
+  test('whoever logs out is not told that the session has ended', async () => {
+    await page.goto(`${rig.base}/login?next=/camera/dock`);
+    await logIn('ann', password);
+    await page.waitForSelector('.facts >> text=Live');
+    // The page learns of the end of its session before its own request is answered.
+    await page.route('**/api/v1/logout', async (route) => {
+      const refusal = page.waitForResponse((answer) => answer.status() === 401);
+      const answer = await route.fetch();
+      await (await refusal).finished();
+      await route.fulfill({response: answer});
+    });
+    const visited = [];
+    page.on('framenavigated', (frame) => visited.push(frame.url().replace(rig.base, '')));
+    await page.click('#logout');
+    await page.waitForURL('**/login');
+    assert.deepEqual(visited, ['/login']);
+  });
+
   test('a page whose session has ended says so', async () => {
     await page.goto(`${rig.base}/login?next=/camera/dock`);
     await logIn('ann', password);

@@ -83,8 +83,10 @@ function trouble(of, text) {
   setText(line, [troubles.page, troubles.rig].filter(Boolean).join(' '));
 }
 
+let isLoggingOut = false;
+
 function toLogin() {
-  if (currentPath() === '/login') return;
+  if (isLoggingOut || currentPath() === '/login') return;
   const ended = hasSession ? '&ended' : '';
   navigate(`/login?next=${encodeURIComponent(currentPath() + location.search)}${ended}`, {replace: true});
 }
@@ -175,6 +177,7 @@ window.addEventListener('navigated', showPage);
 window.addEventListener('sessionbegan', sessionBegan);
 window.addEventListener('loginneeded', toLogin);
 window.addEventListener('userchanged', () => location.reload());
+window.addEventListener('pageshow', () => (isLoggingOut = false)); // the browser may have kept the page
 // Another tab may have logged out, or in as somebody else.
 function lookAtUser() {
   if (hasSession && !document.hidden && currentPath() !== '/login') loadUser().catch(() => {}); // the status shows why
@@ -187,11 +190,14 @@ byId('fullscreen').hidden = !document.fullscreenEnabled;
 byId('help').addEventListener('click', showKeys);
 byId('letter-keys').addEventListener('change', ({target}) => setLetterKeys(target.checked));
 byId('logout').addEventListener('click', async () => {
+  isLoggingOut = true; // then other requests are refused, too
   try {
     await logout();
     location.assign(addressOf('/login'));
   } catch (error) {
-    if (error.status !== 401) trouble('page', `You are still logged in: ${error.message}.`);
+    isLoggingOut = false;
+    if (error.status === 401) toLogin();
+    else trouble('page', `You are still logged in: ${error.message}.`);
   }
 });
 
