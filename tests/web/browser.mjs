@@ -13,6 +13,7 @@ export async function openBrowser() {
   return chromium.launch({
     executablePath: process.env.CAMPIPE_TEST_CHROMIUM,
     args: ['--no-sandbox', '--autoplay-policy=no-user-gesture-required'],
+    timeout: longTime,
   });
 }
 
