@@ -168,7 +168,7 @@ TEST_P(MemberKilledAt, TheGroupStaysInStep) {
     if (moved) at = to;
     ASSERT_TRUE(eventually([&] { return times_in(group.log(), " died (") > died; })) << group.log();
     EXPECT_TRUE(armed.disarm(step.failpoint));
-    group.wait_for_flow(3);
+    group.wait_for_flow();
     EXPECT_TRUE(eventually([&] { return group.place_of("left") == "worker " + std::to_string(at); })) << group.log();
   }
   group.rig().signal(SIGINT);

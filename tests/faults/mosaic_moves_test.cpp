@@ -289,7 +289,7 @@ class DeathsInMoves : public testing::TestWithParam<Deaths> {
       if (moved) at = to;
       ASSERT_TRUE(eventually([&] { return times_in(wall.log(), " died (") > died; })) << wall.log();
       EXPECT_TRUE(armed_.disarm(step.failpoint));
-      wall.wait_for_flow(3);
+      wall.wait_for_flow();
       EXPECT_TRUE(eventually([&] {
         return wall.place_of(name) == "worker " + std::to_string(at) && !wall.status_of(name).contains("moves_to");
       })) << wall.status_of(name).dump(2)

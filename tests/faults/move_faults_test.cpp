@@ -58,7 +58,7 @@ class KilledAt : public testing::TestWithParam<Steps> {
     const bool moved = answer.status == 0;
     EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves_->log();
     if (moved) worker_ = to;
-    for (int fragments = 0; fragments < 3; ++fragments) moves_->wait_for_flow();
+    for (int fragments = 0; fragments < 2; ++fragments) moves_->wait_for_flow();
     const std::string worker = "worker " + std::to_string(worker_);
     EXPECT_TRUE(eventually([&] {
       const auto graph = moves_->status_of("a").at("graph").at("nodes");

@@ -85,7 +85,7 @@ TEST_P(PartKilledAt, NothingComesTwiceAndAllGoesOn) {
     const bool moved = answer.status == 0;
     EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves.log();
     if (moved) std::swap(from, to);
-    for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
+    for (int fragments = 0; fragments < 2; ++fragments) moves.wait_for_flow();
     const auto is_in = [&](unsigned worker) {
       const auto nodes = moves.status_of("a").at("graph").at("nodes");
       return std::ranges::any_of(

@@ -104,7 +104,7 @@ TEST(DropPolicy, WhatFallsBehindSaysSo) {
 }
 
 // A live camera whose worker keeps up, but for moments.
-class HeldUp : public testing::Test {
+class WorkerHeldUp : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = TestCamera::missing(); !why.empty()) GTEST_SKIP() << why;
@@ -134,7 +134,7 @@ class HeldUp : public testing::Test {
   pid_t worker_ = 0;
 };
 
-TEST_F(HeldUp, AgainAndAgainLosesNothing) {
+TEST_F(WorkerHeldUp, AgainAndAgainLosesNothing) {
   for (int time = 0; time < 3; ++time) {  // longer in all than a worker is waited for once
     hold_up(milliseconds(600));
     go_on();
@@ -144,7 +144,7 @@ TEST_F(HeldUp, AgainAndAgainLosesNothing) {
   expect_nothing_lost();
 }
 
-TEST_F(HeldUp, WhenTheRigEndsLosesNothing) {
+TEST_F(WorkerHeldUp, WhenTheRigEndsLosesNothing) {
   hold_up(milliseconds(500));  // the frames' queue is full, and the next one waits
   rig_->signal(SIGINT);
   EXPECT_TRUE(eventually([&] { return rig_->log().find("ending (stopped)") != std::string::npos; })) << rig_->log();

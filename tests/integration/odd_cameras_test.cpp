@@ -41,26 +41,6 @@ int count(const std::string& text, const std::string& part) {
   return found;
 }
 
-TEST(OddCameras, ARefusedSoundIsToldOnceAndTheVideoIsRecorded) {
-  RtspCamera camera({.h264 = h264_of(50, {"-g", "10"}),
-                     .more = "m=audio 0 RTP/AVP 0\r\na=control:back\r\na=sendonly\r\n",
-                     .frames = 50,
-                     .refusal = [](const std::string& request) {
-                       return request.starts_with("SETUP") && request.find("/back ") != std::string::npos
-                                  ? "500 Internal Server Error"
-                                  : "";
-                     }});
-  RigRun rig("cameras:\n  dock:\n    source: \"" + camera.url() +
-             "\"\n    rtsp_transport: tcp\n    retry_interval: 100ms\n    record: {path: dock.mp4}\n");
-  EXPECT_TRUE(eventually([&] { return camera.connections() >= 3; })) << rig.log();
-  rig.signal(SIGTERM);
-  EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(count(rig.log(), "is used without its audio (PCMU): it answers SETUP of that with 500"), 1) << rig.log();
-  const auto recorded = rig.camera("dock").at("frames").at("recorded").get<std::size_t>();
-  EXPECT_GE(recorded, 50U) << rig.log();
-  EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), recorded) << rig.log();
-}
-
 // They go in messages between processes, and would be taken for those of a process that is out of its mind.
 TEST(OddCameras, LargeParameterSetsCostNobodyElseAFrame) {
   const RtpCamera fat({video_media("H264")}, [](RtpLine& line) {
@@ -89,26 +69,60 @@ TEST(OddCameras, LargeParameterSetsCostNobodyElseAFrame) {
   EXPECT_EQ(count(rig.log(), "is ended"), 0) << rig.log();
 }
 
-// A camera that others watch already is joined in the midst of a group of pictures: what FFmpeg would make up for
-// frames that never came is none of its frames.
-TEST(OddCameras, FramesOfH265BeginWithAKeyFrame) {
-  for (const std::string encoder : {"libx265", "libx264"}) {
-    SCOPED_TRACE(encoder);
-    const RtpCamera camera({video_media(rtp_name(encoder))}, [&encoder](RtpLine& line) {
+TEST(OddCameras, AreRecorded) {
+  RtspCamera silent({.h264 = h264_of(50, {"-g", "10"}),
+                     .more = "m=audio 0 RTP/AVP 0\r\na=control:back\r\na=sendonly\r\n",
+                     .frames = 50,
+                     .refusal = [](const std::string& request) {
+                       return request.starts_with("SETUP") && request.find("/back ") != std::string::npos
+                                  ? "500 Internal Server Error"
+                                  : "";
+                     }});
+  // A camera that others watch already is joined in the midst of a group of pictures: what FFmpeg would make up for
+  // frames that never came is none of its frames.
+  const auto joined = [](const std::string& encoder) {
+    return [encoder](RtpLine& line) {
       const std::vector<CodedUnit> units = coded_units({.encoder = encoder, .count = 60, .gop = 20});
       for (std::size_t i = 5; i < units.size(); ++i) {
         if (!line.frame(0, rtp_payloads(encoder, units[i].data), static_cast<std::uint32_t>(i * 9000))) return;
       }
       line.wait_for_end();
-    });
-    RigRun rig("http_address: off\nrtsp_address: off\ncameras:\n  dock: {source: \"" + camera.url() +
-               "\", rtsp_transport: tcp, encode: {codec: h264}, record: {path: dock.mp4}}\n");
-    EXPECT_TRUE(eventually([&] { return rig.size("dock.mp4") > 1000; })) << rig.log();
-    rig.signal(SIGTERM);
-    EXPECT_EQ(rig.wait(), 0) << rig.log();
-    EXPECT_EQ(rig.camera("dock").at("frames").at("recorded"), 40) << rig.log();
-    EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), 40U);
-  }
+    };
+  };
+  const RtpCamera joined_h264({video_media(rtp_name("libx264"))}, joined("libx264"));
+  const RtpCamera joined_h265({video_media(rtp_name("libx265"))}, joined("libx265"));
+  const TemporaryFolder folder;
+  run_ffmpeg({"-f", "lavfi", "-i", "testsrc2=size=320x240", "-frames:v", "1", folder.path() / "picture.jpg"});
+  const std::string jpeg = read_text(folder.path() / "picture.jpg");
+  const Server picture(
+      answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: image/jpeg\r\nContent-Length: " +
+                std::to_string(jpeg.size()) + "\r\n\r\n" + jpeg));
+  RigRun rig("defaults: {rtsp_transport: tcp, record: {path: \"{camera}.mp4\"}}\ncameras:\n  silent: {source: \"" +
+             silent.url() + "\", retry_interval: 100ms}\n  h264: {source: \"" + joined_h264.url() +
+             "\", encode: {codec: h264}}\n  h265: {source: \"" + joined_h265.url() +
+             "\", encode: {codec: h264}}\n  picture: {source: \"http://127.0.0.1:" + std::to_string(picture.port()) +
+             "/snapshot.jpg\", capture: {rate: 5}}\n");
+  constexpr int asked = 12;  // pictures
+  EXPECT_TRUE(eventually([&] { return silent.connections() >= 3; })) << rig.log();
+  EXPECT_TRUE(eventually([&] { return picture.connections() >= asked; })) << rig.log();
+  for (const char* file : {"h264.mp4", "h265.mp4"})
+    EXPECT_TRUE(eventually([&] { return rig.size(file) > 1000; })) << file << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 0) << rig.log();
+
+  EXPECT_EQ(count(rig.log(), "is used without its audio (PCMU): it answers SETUP of that with 500"), 1) << rig.log();
+  EXPECT_EQ(rig.log().find("picture: away"), std::string::npos) << rig.log();
+  const auto recorded = [&](const std::string& name) {
+    const auto frames = rig.camera(name).at("frames").at("recorded").get<std::size_t>();
+    EXPECT_EQ(read_video(rig.file(name + ".mp4")).pictures.size(), frames) << name << rig.log();
+    return frames;
+  };
+  EXPECT_GE(recorded("silent"), 50U) << rig.log();
+  EXPECT_EQ(recorded("h264"), 40U) << rig.log();
+  EXPECT_EQ(recorded("h265"), 40U) << rig.log();
+  constexpr std::size_t to_open = 3;
+  constexpr std::size_t under_way = 1;  // when the rig ends
+  EXPECT_GE(recorded("picture"), asked - to_open - under_way) << rig.log();
 }
 
 // Its frames come, and nothing can be made of them: that is said where people look, and it comes by itself.
@@ -130,26 +144,6 @@ TEST(OddCameras, WithoutAKeyFrameIsAway) {
   const nlohmann::json dock = rig.camera("dock");
   EXPECT_EQ(dock.at("frames").at("recorded"), behind) << rig.log();
   EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), std::size_t{behind}) << rig.log();
-}
-
-TEST(OddCameras, APictureIsFetchedAgainAndAgain) {
-  const TemporaryFolder folder;
-  run_ffmpeg({"-f", "lavfi", "-i", "testsrc2=size=320x240", "-frames:v", "1", folder.path() / "picture.jpg"});
-  const std::string picture = read_text(folder.path() / "picture.jpg");
-  const Server server(answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: image/jpeg\r\nContent-Length: " +
-                                std::to_string(picture.size()) + "\r\n\r\n" + picture));
-  RigRun rig("cameras:\n  dock:\n    source: \"http://127.0.0.1:" + std::to_string(server.port()) +
-             "/snapshot.jpg\"\n    capture: {rate: 5}\n    record: {path: dock.mp4}\n");
-  constexpr int asked = 12;
-  constexpr std::size_t to_open = 3;
-  constexpr std::size_t under_way = 1;  // when the rig ends
-  EXPECT_TRUE(eventually([&] { return server.connections() >= asked; })) << rig.log();
-  rig.signal(SIGTERM);
-  EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(rig.log().find("away"), std::string::npos) << rig.log();
-  const auto recorded = rig.camera("dock").at("frames").at("recorded").get<std::size_t>();
-  EXPECT_GE(recorded, asked - to_open - under_way) << rig.log();
-  EXPECT_EQ(read_video(rig.file("dock.mp4")).pictures.size(), recorded) << rig.log();
 }
 
 }  // namespace CAMPIPE_FILE
