@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/common.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace campipe::sim {
 namespace {
 
 constexpr auto newest_packet = seconds(4);  // status comes each second, or each second one
+
+constexpr auto longest_move = seconds(11);           // 8 s are promised, and status comes each second or two
+constexpr auto longest_hindered_move = seconds(40);  // until a process is found that hangs, and it has been ended
 
 struct Frames {
   std::uint64_t came = 0;
@@ -45,12 +49,27 @@ void Checks::on_status(const nlohmann::json& status) {
     seen.decoded = decoded;
     seen.encoded = encoded;
     seen.recorded = recorded;
+    if (is_quarantined(seen) && !may_be_quarantined(name))
+      world_.fail(fmt::format("{} is quarantined, and has not crashed three times", name));
+    if (is_quarantined(seen))
+      world_.reached(status.at("cameras").size() > 1 ? "one of several cameras is quarantined"
+                                                     : "a camera is quarantined");
+    follow_move(name, seen, camera.contains("moves_to"));
     world_.reached("camera " + state);
     for (const auto& [cause, number] : counts.at("dropped").items()) world_.reached("dropped " + cause);
   }
   for (const nlohmann::json& process : status.at("processes")) {
     if (process.contains("restarts_in_s")) world_.reached("a process waits for its restart");
   }
+}
+
+void Checks::follow_move(const std::string& name, Seen& seen, bool moves) {
+  if (!moves) return seen.moves_since.reset();
+  world_.reached("a move goes on");
+  if (!seen.moves_since) seen.moves_since = world_.now();
+  const auto longest = hinders_ ? longest_hindered_move : longest_move;
+  if (world_.now() - *seen.moves_since > longest)
+    world_.fail(fmt::format("{} is being moved for {} s", name, longest.count()));
 }
 
 void Checks::on_log(int level, const std::string& line) {
@@ -70,40 +89,44 @@ void Checks::on_log(int level, const std::string& line) {
   if (++refused_ > lies_) world_.fail("a message was refused that is right: " + line);
 }
 
-void Checks::on_fault(const Fault& fault) {
-  if (fault.kind == FaultKind::crash) ++crashes_;
+void Checks::on_fault(const Fault& fault, const std::string& process) {
   if (fault.kind == FaultKind::pause) paused_ = true;
   if (fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped) hangs_ = true;
   hinders_ = hinders_ || !is_death(fault.kind);
-  const bool of_process = fault.kind != FaultKind::pause && fault.kind != FaultKind::camera_away;
-  if (of_process) befallen_.at(static_cast<std::size_t>(fault.part)) = true;
+  if (!process.empty()) uses_.befall(process, fault);
 }
 
-// A death of source, master or publisher loses no frame.
-bool Checks::explains(const std::string& cause, bool settles) const {
-  const bool by_worker = befallen_.at(static_cast<std::size_t>(Part::worker)) || paused_;
-  const bool by_publisher = befallen_.at(static_cast<std::size_t>(Part::publisher)) || paused_;
-  const bool by_master = befallen_.at(static_cast<std::size_t>(Part::master)) || paused_;
-  if (may_be_quarantined()) return true;
+bool Checks::may_be_quarantined(const std::string& camera) const {
+  return std::ranges::any_of(crashes_, [&](const auto& of) { return of.first.first == camera && of.second >= 3; });
+}
+
+bool Checks::any_may_be_quarantined() const {
+  return std::ranges::any_of(crashes_, [](const auto& of) { return of.second >= 3; });
+}
+
+// Of the processes that the camera has used, and no others. A death of source, master or publisher loses no frame.
+bool Checks::explains(const std::string& camera, const std::string& cause, bool settles) const {
+  const bool by_worker = uses_.is_befallen(camera, Part::worker) || paused_;
+  const bool by_publisher = uses_.is_befallen(camera, Part::publisher) || paused_;
+  const bool by_master = uses_.is_befallen(camera, Part::master) || paused_;
+  if (may_be_quarantined(camera)) return true;
   if (cause == "worker_lost") return by_worker || !settles;
-  if (cause == "queue_full") return by_worker || by_publisher;
+  // Behind a master that was away for long more comes than a worker takes in time.
+  if (cause == "queue_full") return by_worker || by_publisher || uses_.is_hindered(camera, Part::master);
   if (cause == "publisher_slow") return by_publisher;
   if (cause == "decoder_slow") return by_master || by_worker || by_publisher;
   if (cause == "master_lost") return by_master && !settles;
   return cause == "stopped" && !settles;
 }
 
-bool Checks::is_quarantined() const {
-  for (const auto& [name, seen] : cameras_) {
-    if (seen.state == "failed" && seen.reason.find("quarantined") != std::string::npos) return true;
-  }
-  return false;
+bool Checks::is_quarantined(const Seen& seen) {
+  return seen.state == "failed" && seen.reason.find("quarantined") != std::string::npos;
 }
 
 void Checks::require_running() const {
-  if (may_be_quarantined() && is_quarantined()) return world_.reached("a camera is quarantined");
   if (cameras_.empty()) return world_.fail("no status has come");
   for (const auto& [name, seen] : cameras_) {
+    if (is_quarantined(seen)) continue;
     if (seen.state != "running")
       world_.fail(fmt::format("{} is {} ({}), long after the last fault", name, seen.state, seen.reason));
     if (world_.now() - seen.encoded_since > newest_packet)
@@ -124,7 +147,7 @@ void Checks::on_report(const std::string& report, bool settles) const {
     if (dealt_with != counts.at("encoded").get<std::uint64_t>())
       world_.fail(fmt::format("{}: of its packets {} are accounted for: {}", name, dealt_with, counts.dump()));
     for (const auto& [cause, number] : counts.at("dropped").items()) {
-      if (!explains(cause, settles))
+      if (!explains(name, cause, settles))
         world_.fail(fmt::format("{}: {} frames are lost by {}, which no fault explains", name, number.dump(), cause));
     }
     world_.trace(fmt::format("report: {} {} {}", name, camera.at("state").get<std::string>(), counts.dump()));

@@ -2,14 +2,16 @@
 // the report at the end.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/clock.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/uses.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -22,7 +24,14 @@ class Checks {
   void on_status(const nlohmann::json& status);
   // A line of the supervisor's log. `level`: as spdlog's.
   void on_log(int level, const std::string& line);
-  void on_fault(const Fault& fault);
+  // `process`: the role that it befalls; empty: it befalls none.
+  void on_fault(const Fault& fault, const std::string& process);
+  // A process has crashed on its thread for the camera, or for an output of it.
+  void on_crash(const std::string& camera, Part part) { ++crashes_[{camera, part == Part::publisher}]; }
+  // Some fault may be there still, or again, and it is not a death.
+  [[nodiscard]] bool hinders() const { return hinders_; }
+  // Which processes the cameras use.
+  Uses& uses() { return uses_; }
   // A process has sent something that is to be refused.
   void on_lie() { ++lies_; }
 
@@ -32,7 +41,8 @@ class Checks {
   // loss. `settles`: as the run's course.
   void on_report(const std::string& report, bool settles) const;
   // Three crashes within a minute quarantine a camera, or end its recording.
-  [[nodiscard]] bool may_be_quarantined() const { return crashes_ >= 3; }
+  [[nodiscard]] bool may_be_quarantined(const std::string& camera) const;
+  [[nodiscard]] bool any_may_be_quarantined() const;
 
  private:
   struct Seen {
@@ -42,20 +52,22 @@ class Checks {
     std::uint64_t encoded = 0;
     std::uint64_t recorded = 0;
     Clock::time_point encoded_since;  // when that grew last
+    std::optional<Clock::time_point> moves_since;
   };
 
-  [[nodiscard]] bool is_quarantined() const;
-  [[nodiscard]] bool explains(const std::string& cause, bool settles) const;
+  static bool is_quarantined(const Seen& seen);
+  void follow_move(const std::string& name, Seen& seen, bool moves);
+  [[nodiscard]] bool explains(const std::string& camera, const std::string& cause, bool settles) const;
 
   World& world_;
-  std::array<bool, parts> befallen_{};  // by a fault
+  Uses uses_{world_};
   bool paused_ = false;
   bool hangs_ = false;    // some process may
-  bool hinders_ = false;  // some fault may be there still, or again
+  bool hinders_ = false;  // see hinders()
   std::map<std::string, Seen> cameras_;
   unsigned lies_ = 0;
   unsigned refused_ = 0;
-  unsigned crashes_ = 0;
+  std::map<std::pair<std::string, bool>, unsigned> crashes_;  // of cameras; in the publisher, which counts apart: true
 };
 
 }  // namespace campipe::sim

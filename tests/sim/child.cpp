@@ -70,6 +70,8 @@ void Child::send(std::string_view type, const nlohmann::json& body, const std::v
   machine_.wake_supervisor_at(from_child_.send(message_of(type, body, fds), machine_.world().now() + delay()));
 }
 
+bool Child::serves() const { return is_alive() && role_ && !is(stopped_until_) && !is(silent_until_); }
+
 bool Child::awaits_supervisor() const {
   if (handle_ == nullptr) return false;
   if (!is_alive() || from_child_.is_readable(machine_.world().now())) return true;
@@ -145,13 +147,19 @@ void Child::die(int status) {
   machine_.wake_supervisor_at(machine_.world().now());
 }
 
+void Child::note_crash(std::uint64_t which) {
+  if (!role_) return;
+  const std::string camera = role_->note_fault(SIGSEGV, which);
+  if (!camera.empty()) machine_.checks().on_crash(camera, part_);
+}
+
 void Child::befall(const Fault& fault) {
   const Clock::time_point until = machine_.world().now() + fault.lasts;
   switch (fault.kind) {
     case FaultKind::kill:
       return die(SIGKILL);
     case FaultKind::crash:
-      if (role_) role_->note_fault(SIGSEGV);
+      note_crash(fault.camera);
       return die(SIGSEGV);
     case FaultKind::exits:
       return die(1 << 8);
@@ -221,7 +229,7 @@ void ChildHandle::kill() {
   Machine& machine = child_->machine_;
   machine.world().trace(fmt::format("{} is killed by the supervisor", child_->name_));
   child_->stopped_until_ = Clock::time_point::max();
-  machine.world().in(machine.time_to_die(child_->part_), [child = child_] { child->die(SIGKILL); });
+  machine.world().in(machine.time_to_die(child_->name_), [child = child_] { child->die(SIGKILL); });
 }
 
 std::optional<ExitInfo> ChildHandle::reap() {

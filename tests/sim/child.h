@@ -49,6 +49,9 @@ class Child : public std::enable_shared_from_this<Child> {
   }
   void send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
 
+  // It is set up, and its main thread runs.
+  [[nodiscard]] bool serves() const;
+
   // Something of it waits for the supervisor: messages, room for more of them, its end.
   [[nodiscard]] bool awaits_supervisor() const;
 
@@ -64,6 +67,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void read_messages();
   void handle(Message& message);
   void leave(int status);
+  void note_crash(std::uint64_t which);
   nanoseconds delay();
   bool is(Clock::time_point until) const;
 

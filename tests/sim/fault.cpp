@@ -13,6 +13,8 @@ constexpr auto begin_of_faults = milliseconds(200);
 constexpr auto soon = milliseconds(800);  // after the fault before, where they come together
 constexpr std::uint64_t death_kinds = 3;  // the first ones
 constexpr std::uint64_t most_faults = 9;
+constexpr std::uint64_t most_processes = 3;  // of a part
+constexpr std::uint64_t most_cameras = 6;
 constexpr auto longest_fault = seconds(15);
 constexpr auto longest_until_end = seconds(20);  // of a run whose faults come about its end
 
@@ -34,6 +36,8 @@ bool has_length(FaultKind kind) {
 nanoseconds length_of(FaultKind kind, Chance& chance) {
   if (!has_length(kind)) return nanoseconds(0);
   if (kind == FaultKind::pause) return chance.between(milliseconds(100), seconds(3));
+  // Longer than a worker is waited for, with policy drop.
+  if (kind == FaultKind::slow && chance.one_in(2)) return chance.between(seconds(11), longest_fault);
   // Shorter and longer than what is taken for a hang.
   return chance.one_in(2) ? chance.between(milliseconds(100), seconds(2)) : chance.between(seconds(2), seconds(14));
 }
@@ -56,13 +60,19 @@ bool is_death(FaultKind kind) {
   return kind == FaultKind::kill || kind == FaultKind::crash || kind == FaultKind::exits;
 }
 
+bool is_of_process(FaultKind kind) { return kind != FaultKind::camera_away && kind != FaultKind::pause; }
+
+bool is_of_all_cameras(const Fault& away) { return away.detail % 3 == 0; }
+
 bool stops_machine(const Fault& pause) { return pause.detail % 2 == 1; }
 
 std::string describe(const Fault& fault) {
   const double at = std::chrono::duration<double>(fault.at).count();
-  const bool of_process = fault.kind != FaultKind::camera_away && fault.kind != FaultKind::pause;
   std::string text = fmt::format("{:.3f} s: {}", at, name_of(fault.kind));
-  if (of_process) text += fmt::format(" {}", name_of(fault.part));
+  if (is_of_process(fault.kind)) text += fmt::format(" {} {}", name_of(fault.part), fault.process);
+  if (fault.kind == FaultKind::crash) text += fmt::format(" with camera {}", fault.camera);
+  if (fault.kind == FaultKind::camera_away)
+    text += is_of_all_cameras(fault) ? " all" : fmt::format(" camera {}", fault.camera);
   if (fault.kind == FaultKind::pause) text += stops_machine(fault) ? " of the machine" : " of the supervisor";
   if (fault.lasts.count() > 0) text += fmt::format(" for {:.3f} s", std::chrono::duration<double>(fault.lasts).count());
   if (fault.kind == FaultKind::lies || fault.kind == FaultKind::start_fails) text += fmt::format(" ({})", fault.detail);
@@ -80,6 +90,8 @@ Course course_of(std::uint64_t seed, nanoseconds length) {
   const std::optional<Part> target =
       chance.one_in(3) ? std::optional(static_cast<Part>(chance.below(parts))) : std::nullopt;
   const bool deaths_only = chance.one_in(3);
+  const bool one_camera = chance.one_in(2);
+  const bool one_culprit = chance.one_in(8);  // which crashes the same process again and again
   const std::uint64_t count = chance.below(most_faults + 1);
   nanoseconds at{0};
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -89,11 +101,23 @@ Course course_of(std::uint64_t seed, nanoseconds length) {
     const bool together = i > 0 && chance.one_in(2);
     at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);
     fault.at = at;
+    if (fault.kind == FaultKind::slow && chance.one_in(2)) fault.part = target.value_or(Part::worker);
     fault.lasts = length_of(fault.kind, chance);
     fault.detail = chance.below(6);
+    fault.process = chance.below(most_processes);
+    const std::uint64_t camera = chance.below(most_cameras);
+    fault.camera = one_camera ? 0 : camera;
+    if (one_culprit) {
+      fault.kind = FaultKind::crash;
+      fault.part = target.value_or(Part::worker);
+      fault.process = fault.camera = 0;
+    }
     course.faults.push_back(fault);
   }
   std::ranges::stable_sort(course.faults, {}, &Fault::at);
+  std::vector<nanoseconds> moments;
+  for (const Fault& fault : course.faults) moments.push_back(fault.at);
+  course.moves = moves_of(seed, first, last, moments);
   return course;
 }
 

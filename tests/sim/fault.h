@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/mover.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -41,7 +42,13 @@ struct Fault {
   nanoseconds at{0};     // since the beginning
   nanoseconds lasts{0};  // where it has a length
   std::uint64_t detail = 0;
+  std::uint64_t process = 0;  // which one of the part's, modulo their number
+  std::uint64_t camera = 0;   // which one of the process's, or of the rig's, likewise
 };
+// It befalls one process.
+bool is_of_process(FaultKind kind);
+// All cameras go away, and not just one.
+bool is_of_all_cameras(const Fault& away);
 // A pause, of all processes.
 bool stops_machine(const Fault& pause);
 std::string describe(const Fault& fault);
@@ -50,6 +57,7 @@ struct Course {
   nanoseconds ends{0};  // SIGTERM comes
   bool settles = true;  // faults end so early that all has to be well again by then
   std::vector<Fault> faults;
+  std::vector<MoveWish> moves;
 };
 // From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
 // silent start is found (15 s), and that until a camera is connected again.

@@ -10,12 +10,18 @@
 namespace campipe::sim {
 namespace {
 
+// "worker 2"
 Part part_of(const std::string& role) {
   for (const Part part : {Part::source, Part::master, Part::worker, Part::publisher}) {
-    if (role == name_of(part)) return part;
+    if (role.substr(0, role.find(' ')) == name_of(part)) return part;
   }
-  if (role.starts_with("quarantine")) return Part::master;
   throw Error("this machine has no program for " + role);
+}
+
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t number = 0xcbf29ce484222325;
+  for (const char letter : text) number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return number;
 }
 
 }  // namespace
@@ -28,6 +34,12 @@ Machine::Machine(World& world, Course course)
   for (const Fault& fault : course_.faults) {
     world_.in(fault.at, [this, fault] { befall(fault); });
   }
+  for (const MoveWish& wish : course_.moves) {
+    world_.in(wish.at, [this, wish] {
+      world_.trace("wish: " + describe(wish));
+      mover_.ask(wish);
+    });
+  }
   wake_supervisor_at(end_);
 }
 
@@ -35,14 +47,15 @@ Machine::~Machine() = default;
 
 std::unique_ptr<ChildProcess> Machine::start(const std::string& role) {
   const Part part = part_of(role);
-  const auto at = static_cast<std::size_t>(part);
-  if (failing_starts_[at] > 0) {
-    --failing_starts_[at];
+  auto& known = roles_.at(static_cast<std::size_t>(part));
+  if (std::ranges::find(known, role) == known.end()) known.push_back(role);
+  if (unsigned& failing = failing_starts_[role]; failing > 0) {
+    --failing;
     calm_since_ = world_.now();
     throw Error(fmt::format("cannot start {}: Resource temporarily unavailable", role));
   }
   // The same whatever befell the others.
-  Chance chance(seed_of_children_ ^ (0x9E3779B97F4A7C15 * (1000 * (at + 1) + lives_[at]++)));
+  Chance chance(seed_of_children_ ^ (0x9E3779B97F4A7C15 * (number_of(role) + lives_[role]++)));
   const auto child = std::make_shared<Child>(*this, part, role, next_pid_++, chance.split());
   world_.trace(fmt::format("{} (pid {}) is started", role, child->pid()));
   children_.push_back(child);
@@ -54,8 +67,8 @@ std::size_t Machine::running() const {
   return static_cast<std::size_t>(std::ranges::count_if(children_, &Child::is_alive));
 }
 
-nanoseconds Machine::time_to_die(Part part) {
-  const nanoseconds slow = std::exchange(slow_deaths_[static_cast<std::size_t>(part)], nanoseconds(0));
+nanoseconds Machine::time_to_die(const std::string& role) {
+  const nanoseconds slow = std::exchange(slow_deaths_[role], nanoseconds(0));
   return std::max(slow, world_.chance.between(microseconds(100), milliseconds(20)));
 }
 
@@ -71,20 +84,45 @@ void Machine::wake_supervisor_at(Clock::time_point when) {
   world_.at(when, [] {});
 }
 
+Child* Machine::publisher() const {
+  const auto found = std::ranges::find_if(
+      children_, [](const auto& child) { return child->part() == Part::publisher && child->serves(); });
+  return found != children_.end() ? found->get() : nullptr;
+}
+
+std::optional<std::string> Machine::camera_of(std::uint64_t number) const {
+  return cameras_.empty() ? std::nullopt : std::optional(cameras_[number % cameras_.size()]);
+}
+
+std::string Machine::target_of(const Fault& fault) const {
+  const auto& known = roles_.at(static_cast<std::size_t>(fault.part));
+  return known.empty() ? name_of(fault.part) : known[fault.process % known.size()];
+}
+
+bool Machine::camera_is_there(const std::string& camera) {
+  auto known = std::ranges::find(cameras_, camera);
+  if (known == cameras_.end()) known = cameras_.insert(cameras_.end(), camera);
+  const auto number = static_cast<std::uint64_t>(known - cameras_.begin());
+  const auto away = camera_away_until_.find(number);
+  return world_.now() >= all_away_until_ && (away == camera_away_until_.end() || world_.now() >= away->second);
+}
+
 void Machine::befall(const Fault& fault) {
-  world_.trace("fault: " + describe(fault));
-  checks_.on_fault(fault);
+  const std::string target = is_of_process(fault.kind) ? target_of(fault) : "";
+  world_.trace(fmt::format("fault: {} {}", describe(fault), target));
+  checks_.on_fault(fault, target);
   calm_since_ = std::max(calm_since_, world_.now() + fault.lasts);
-  const auto at = static_cast<std::size_t>(fault.part);
   switch (fault.kind) {
     case FaultKind::start_fails:
-      failing_starts_[at] = 1 + static_cast<unsigned>(fault.detail);
+      failing_starts_[target] = 1 + static_cast<unsigned>(fault.detail);
       break;
     case FaultKind::slow_death:
-      slow_deaths_[at] = milliseconds(500) * static_cast<int>(1 + fault.detail);
+      slow_deaths_[target] = milliseconds(500) * static_cast<int>(1 + fault.detail);
       break;
     case FaultKind::camera_away:
-      camera_away_until_ = world_.now() + fault.lasts;
+      if (is_of_all_cameras(fault)) all_away_until_ = world_.now() + fault.lasts;
+      if (!is_of_all_cameras(fault) && !cameras_.empty())
+        camera_away_until_[fault.camera % cameras_.size()] = world_.now() + fault.lasts;
       break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
@@ -96,7 +134,7 @@ void Machine::befall(const Fault& fault) {
       break;
     default:
       for (const auto& child : children_) {
-        if (child->part() != fault.part || !child->is_alive()) continue;
+        if (child->name() != target || !child->is_alive()) continue;
         world_.reached(fmt::format("fault {} of {}", name_of(fault.kind), name_of(fault.part)));
         child->befall(fault);
       }
@@ -104,18 +142,27 @@ void Machine::befall(const Fault& fault) {
   world_.reached(fmt::format("fault {}", name_of(fault.kind)));
 }
 
-void Machine::on_ring(const Child& by, const std::string& name, std::uint64_t epoch) {
-  if (!rings_.insert({name, epoch}).second)
-    world_.fail(fmt::format("{} makes ring {} of {}, which was made before", by.name(), epoch, name));
+void Machine::on_ring(const Child& by, const std::string& camera, const char* what, std::uint64_t epoch) {
+  if (!rings_.insert({camera, what, epoch}).second)
+    world_.fail(fmt::format("{} makes ring {} of {} for {}, which was made before", by.name(), epoch, what, camera));
 }
 
-void Machine::on_file(const Child& by, const std::string& path) {
-  const auto [file, is_new] = files_.try_emplace(path, by.pid());
-  if (is_new || file->second == by.pid()) return;
+void Machine::on_file(const Child& by, const std::string& path) { write_alone(files_, by, path); }
+
+void Machine::on_writing(const Child& by, const std::string& output) { write_alone(writers_, by, output); }
+
+void Machine::on_end_of_writing(const Child& by, const std::string& output) {
+  const auto writer = writers_.find(output);
+  if (writer != writers_.end() && writer->second == by.pid()) writers_.erase(writer);
+}
+
+void Machine::write_alone(std::map<std::string, pid_t>& writers, const Child& by, const std::string& what) {
+  const auto [writer, is_new] = writers.try_emplace(what, by.pid());
+  if (is_new || writer->second == by.pid()) return;
   const bool lives = std::ranges::any_of(
-      children_, [&](const auto& child) { return child->pid() == file->second && child->is_alive(); });
-  if (lives) world_.fail(fmt::format("two processes write {}", path));
-  file->second = by.pid();
+      children_, [&](const auto& child) { return child->pid() == writer->second && child->is_alive(); });
+  if (lives) world_.fail(fmt::format("two processes write {}", what));
+  writer->second = by.pid();
 }
 
 }  // namespace campipe::sim

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/child.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/mover.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -32,7 +34,7 @@ class Machine {
   std::unique_ptr<ChildProcess> start(const std::string& role);
   [[nodiscard]] std::size_t running() const;
   // How long a process takes to end that is killed.
-  nanoseconds time_to_die(Part part);
+  nanoseconds time_to_die(const std::string& role);
   // Its memory stays as it is.
   void bury(std::unique_ptr<Role> role, std::optional<RigPage> page);
 
@@ -45,33 +47,49 @@ class Machine {
   [[nodiscard]] Clock::time_point end() const { return end_; }
 
   // The camera sends.
-  [[nodiscard]] bool camera_is_there() const { return world_.now() >= camera_away_until_; }
+  [[nodiscard]] bool camera_is_there(const std::string& camera);
 
   // A child makes a ring, or begins a file: nobody else has made that, or writes it now.
-  void on_ring(const Child& by, const std::string& name, std::uint64_t epoch);
+  void on_ring(const Child& by, const std::string& camera, const char* what, std::uint64_t epoch);
   void on_file(const Child& by, const std::string& path);
+  // It encodes the output, which nobody else does, until its end.
+  void on_writing(const Child& by, const std::string& output);
+  void on_end_of_writing(const Child& by, const std::string& output);
+  // That is set up, and whose main thread runs; null: there is none.
+  [[nodiscard]] Child* publisher() const;
+  // By its number, modulo those that there are.
+  [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
+  Mover& mover() { return mover_; }
   Checks& checks() { return checks_; }
   // Nothing has gone wrong for so long that all has to be well again.
   [[nodiscard]] bool has_settled() const { return world_.now() - calm_since_ >= longest_recovery; }
 
  private:
   void befall(const Fault& fault);
+  void write_alone(std::map<std::string, pid_t>& writers, const Child& by, const std::string& what);
+  // The role of the process that it befalls.
+  [[nodiscard]] std::string target_of(const Fault& fault) const;
 
   World& world_;
   Checks checks_{world_};
   Course course_;
+  Mover mover_{*this};
   Clock::time_point end_;
   std::vector<std::shared_ptr<Child>> children_;
   std::vector<std::pair<std::unique_ptr<Role>, std::optional<RigPage>>> graves_;
   pid_t next_pid_ = 1000;
-  std::array<unsigned, parts> lives_{};
-  std::array<unsigned, parts> failing_starts_{};
-  std::array<nanoseconds, parts> slow_deaths_{};
-  Clock::time_point camera_away_until_{};
+  std::array<std::vector<std::string>, parts> roles_;  // that have been started
+  std::map<std::string, unsigned> lives_;              // by role, as what follows
+  std::map<std::string, unsigned> failing_starts_;
+  std::map<std::string, nanoseconds> slow_deaths_;
+  std::vector<std::string> cameras_;  // in the order in which sources have asked for them
+  std::map<std::uint64_t, Clock::time_point> camera_away_until_;
+  Clock::time_point all_away_until_{};
   Clock::time_point paused_until_{};
   Clock::time_point calm_since_{};  // the last fault is over, and no start has failed since
-  std::set<std::pair<std::string, std::uint64_t>> rings_;
-  std::map<std::string, pid_t> files_;  // and who began them
+  std::set<std::tuple<std::string, std::string, std::uint64_t>> rings_;
+  std::map<std::string, pid_t> files_;    // and who began them
+  std::map<std::string, pid_t> writers_;  // of outputs
   std::uint64_t seed_of_children_;
 };
 

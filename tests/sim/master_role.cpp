@@ -37,6 +37,7 @@ class Decoding {
  public:
   Decoding(Child& child, const messages::DecodeCamera& asked)
       : child_(child),
+        name_(asked.config.name),
         camera_(asked.camera),
         edge_(asked.edge),
         block_(child.page().decode(asked.camera, child.id())),
@@ -50,6 +51,7 @@ class Decoding {
     if (const auto note = settle_drop(edge_block_, base_)) dropped_last_ = note;
   }
 
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] EdgeId edge() const { return edge_; }
   void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory) {
     feeds_.push_back({epoch, std::move(memory)});
@@ -221,7 +223,7 @@ class Decoding {
     spec.expected = frame_format();
     ring_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
     ring_->on_faulty_reader([this] { accuse(edge_block_.accusation, Accused::other_end); });
-    child_.machine().on_ring(child_, "frames", epoch_);
+    child_.machine().on_ring(child_, name_, "frames", epoch_);
     child_.send(messages::FrameRing{edge_, epoch_++, frame_rate, 0, "h264 (cpu)", MemoryKind::host},
                 descriptors_of(ring_->memory()));
   }
@@ -240,6 +242,7 @@ class Decoding {
   }
 
   Child& child_;
+  std::string name_;
   CameraId camera_;
   EdgeId edge_;
   DecodeBlock& block_;
@@ -285,9 +288,11 @@ class MasterRole final : public Role {
     for (auto& [camera, decoding] : cameras_) decoding.step();
   }
 
-  void note_fault(std::uint32_t signal) override {
-    for (const auto& [camera, decoding] : cameras_)
-      child_.page().decode(camera, child_.id()).thread.fault.store(signal);
+  std::string note_fault(std::uint32_t signal, std::uint64_t which) override {
+    if (cameras_.empty()) return "";
+    const auto& [camera, decoding] = pick(cameras_, which);
+    child_.page().decode(camera, child_.id()).thread.fault.store(signal);
+    return decoding.name();
   }
 
   void lie(std::uint64_t which) override {
@@ -313,6 +318,7 @@ class MasterRole final : public Role {
   }
 
   void on(const messages::DecodeCamera& asked) {
+    child_.machine().checks().uses().begin(asked.config.name, Part::master, child_.name());
     cameras_.erase(asked.camera);
     cameras_.try_emplace(asked.camera, child_, asked);
   }
@@ -334,7 +340,11 @@ class MasterRole final : public Role {
       if (decoding.edge() == of.edge) decoding.renew();
     }
   }
-  void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
+  void on(const messages::ForgetCamera& of) {
+    if (const Decoding* const camera = find(of.camera))
+      child_.machine().checks().uses().end(camera->name(), Part::master, child_.name());
+    cameras_.erase(of.camera);
+  }
   void on(const messages::Drain&) {
     for (auto& [camera, decoding] : cameras_) decoding.stop();
   }

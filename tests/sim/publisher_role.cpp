@@ -40,6 +40,7 @@ class Publishing {
 
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] OutputId id() const { return output_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
 
   void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory, StreamParameters stream) {
     rings_.push_back({epoch, std::move(memory), std::move(stream)});
@@ -177,8 +178,11 @@ class PublisherRole final : public Role {
     for (auto& [id, output] : outputs_) output.step();
   }
 
-  void note_fault(std::uint32_t signal) override {
-    for (const auto& [id, output] : outputs_) child_.page().publish(id).thread.fault.store(signal);
+  std::string note_fault(std::uint32_t signal, std::uint64_t which) override {
+    if (outputs_.empty()) return "";
+    const auto& [id, output] = pick(outputs_, which);
+    child_.page().publish(id).thread.fault.store(signal);
+    return output.name();
   }
 
   void lie(std::uint64_t which) override {
@@ -204,6 +208,7 @@ class PublisherRole final : public Role {
     started_ = true;
   }
   void on(const messages::PublishOutput& asked) {
+    child_.machine().checks().uses().begin(asked.config.name, Part::publisher, child_.name());
     outputs_.erase(asked.output);
     outputs_.try_emplace(asked.output, child_, asked);
   }
@@ -220,6 +225,7 @@ class PublisherRole final : public Role {
   }
   void on(const messages::Status& newest) { child_.machine().checks().on_status(newest.status); }
   void on(const messages::RigOver&) { over_ = true; }
+  void on(const messages::Answer& answer) { child_.machine().mover().on_answer(child_.pid(), answer); }
   // Not of this rig.
   void on(const messages::DisabledCamera&) {}
   void on(const messages::AudioRing&, std::vector<UniqueFd>&) {}
@@ -227,7 +233,6 @@ class PublisherRole final : public Role {
   void on(const messages::RecordUnder&) {}
   void on(const messages::ChangeServer&) {}
   void on(const messages::ShareLinks&) {}
-  void on(const messages::Answer&) {}
 
   Child& child_;
   std::map<OutputId, Publishing> outputs_;

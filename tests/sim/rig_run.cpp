@@ -95,7 +95,9 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
     const nanoseconds longest = course.settles ? nanoseconds(longest_end) : longest_end_of_all;
     if (course.settles) {
       world.at(machine.end(), [&] {
-        if (machine.has_settled()) machine.checks().require_running();
+        if (!machine.has_settled()) return;
+        machine.checks().require_running();
+        machine.mover().check();
       });
     }
     world.at(machine.end() + longest, [&] {
@@ -108,7 +110,7 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
     world.trace(fmt::format("run() returns {}", status));
     if (machine.running() > 0) world.fail("a process is left");
     machine.checks().on_report(port.report(), course.settles);
-    if ((course.settles || course.faults.empty()) && status != 0 && !machine.checks().may_be_quarantined())
+    if ((course.settles || course.faults.empty()) && status != 0 && !machine.checks().any_may_be_quarantined())
       world.fail(fmt::format("the exit status is {}", status));
     outcome.turns = port.turns();
     supervisor.reset();

@@ -3,7 +3,9 @@
 // at in its next step.
 #pragma once
 
+#include <iterator>
 #include <memory>
+#include <string>
 
 #include "app/control/message_dispatch.h"
 
@@ -24,11 +26,16 @@ class Role {
   virtual bool tick() = 0;
   // What its threads do for cameras; also while its main thread hangs.
   virtual void work() = 0;
-  // Its thread for the camera notes that it has died of this signal.
-  virtual void note_fault(std::uint32_t signal) = 0;
+  // Its thread for one of its cameras notes that it has died of this signal. Returns that camera; empty: it has none.
+  virtual std::string note_fault(std::uint32_t signal, std::uint64_t which) = 0;
   // Sends something that message_checks refuses.
   virtual void lie(std::uint64_t which) = 0;
 };
+
+// One of what it has, which is not empty.
+auto& pick(auto& all, std::uint64_t which) {
+  return *std::next(all.begin(), static_cast<std::ptrdiff_t>(which % all.size()));
+}
 
 std::unique_ptr<Role> make_source(Child& child);
 std::unique_ptr<Role> make_master(Child& child);

@@ -8,25 +8,17 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "app/config/config.h"
 #include "core/unique_handle.h"
+#include "tests/sim/rigs.h"
 
 namespace campipe::sim {
 namespace {
-
-constexpr const char* camera_rig = R"(
-cameras:
-  gate:
-    source: "rtsp://192.0.2.1/gate"
-    drop_policy: {}
-    encode: {{codec: h264, gop: 1s}}
-    record: {{path: "gate-%s.mp4"}}
-workers: {{count: 1}}
-)";
 
 nlohmann::json to_json(const Outcome& outcome) {
   return {{"failure", outcome.failure ? nlohmann::json(*outcome.failure) : nlohmann::json()},
@@ -46,6 +38,22 @@ Outcome from_json(const nlohmann::json& json) {
   json.at("cpu_s").get_to(outcome.cpu_s);
   json.at("turns").get_to(outcome.turns);
   return outcome;
+}
+
+// One of `parts` without which the seed fails as well. False: each is needed.
+template <typename Part>
+bool leave_out_one(std::vector<Part> Course::*parts, Course& course, Outcome& outcome,
+                   const std::function<Outcome(const Course&)>& run) {
+  for (std::size_t i = 0; i < (course.*parts).size(); ++i) {
+    Course without = course;
+    (without.*parts).erase((without.*parts).begin() + static_cast<std::ptrdiff_t>(i));
+    Outcome again = run(without);
+    if (!again.failure) continue;
+    course = std::move(without);
+    outcome = std::move(again);
+    return true;
+  }
+  return false;
 }
 
 void write_all(int fd, const std::string& text) {
@@ -86,10 +94,10 @@ std::string read_all(int fd) {
 
 std::vector<RigConfig> simulated_rigs() {
   std::vector<RigConfig> rigs;
-  for (const char* policy : {"drop", "block"}) {
-    const std::filesystem::path file =
-        std::filesystem::temp_directory_path() / fmt::format("campipe-sim-{}.yaml", ::getpid());
-    std::ofstream(file) << fmt::format(fmt::runtime(camera_rig), policy);
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("campipe-sim-{}.yaml", ::getpid());
+  for (const nlohmann::json& config : rig_configs()) {
+    std::ofstream(file) << config.dump();
     LoadedConfig loaded = load_config(file);
     std::filesystem::remove(file);
     for (const ConfigError& error : loaded.errors) throw std::runtime_error(format(error, "rig.yaml"));
@@ -124,18 +132,9 @@ Outcome Seeds::run(std::uint64_t seed) {
   shrunk_ = course_of(seed, length_);
   Outcome outcome = run(seed, shrunk_);
   if (!outcome.failure) return outcome;
-  for (bool fewer = true; fewer;) {
-    fewer = false;
-    for (std::size_t i = 0; i < shrunk_.faults.size(); ++i) {
-      Course without = shrunk_;
-      without.faults.erase(without.faults.begin() + static_cast<std::ptrdiff_t>(i));
-      Outcome again = run(seed, without);
-      if (!again.failure) continue;
-      shrunk_ = std::move(without);
-      outcome = std::move(again);
-      fewer = true;
-      break;
-    }
+  const auto again = [&](const Course& course) { return run(seed, course); };
+  while (leave_out_one(&Course::faults, shrunk_, outcome, again) ||
+         leave_out_one(&Course::moves, shrunk_, outcome, again)) {
   }
   return outcome;
 }
@@ -144,8 +143,9 @@ std::string Seeds::describe(std::uint64_t seed, const Outcome& outcome, const Co
   std::string text;
   for (const std::string& line : outcome.trace) text += line + '\n';
   text += fmt::format("seed {} fails {}\n", seed, outcome.failure.value_or("not at all"));
-  text += fmt::format("faults, of which each is needed ({}):\n", course.faults.size());
+  text += fmt::format("faults and moves, of which each is needed ({}):\n", course.faults.size() + course.moves.size());
   for (const Fault& fault : course.faults) text += "  " + campipe::sim::describe(fault) + '\n';
+  for (const MoveWish& move : course.moves) text += "  " + campipe::sim::describe(move) + '\n';
   text += fmt::format("SIGTERM after {:.3f} s\n", std::chrono::duration<double>(course.ends).count());
   return text;
 }

@@ -1,6 +1,7 @@
 #include "tests/sim/sim_port.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +12,7 @@ namespace campipe::sim {
 
 std::unique_ptr<ChildProcess> SimPort::start(const std::vector<std::string>& arguments,
                                              const std::vector<std::string>&) {
-  return machine_.start(arguments.front());
+  return machine_.start(fmt::format("{}", fmt::join(arguments, " ")));
 }
 
 // A turn of its loop takes the supervisor some time, too.

@@ -16,6 +16,7 @@ namespace CAMPIPE_FILE {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t tried = 130;
+constexpr std::size_t one_camera = 1;  // the rig of a course that seeds have found
 
 // What the seeds reach together: else they would prove less than they seem to.
 std::vector<std::string> awaited() {
@@ -26,7 +27,6 @@ std::vector<std::string> awaited() {
                                "full queue",
                                "a message was refused",
                                "dropped worker_lost",
-                               "dropped queue_full",
                                "a process waits for its restart",
                                "message read_camera to source",
                                "message stop_camera to master",
@@ -39,6 +39,12 @@ std::vector<std::string> awaited() {
                                "message node_done from worker",
                                "message output_done from publisher",
                                "message source_over from source",
+                               "message not_ready from worker",
+                               "message go_on to worker",
+                               "a move goes on",
+                               "a camera is moved",
+                               "a move is refused",
+                               "one of several cameras is quarantined",
                                "message source_state from source"};
   for (std::size_t kind = 0; kind < sim::fault_kinds; ++kind)
     all.push_back(std::string("fault ") + sim::name_of(static_cast<sim::FaultKind>(kind)));
@@ -56,10 +62,18 @@ TEST(Simulation, HoldsForManySeeds) {
   for (const std::string& what : awaited()) EXPECT_GT(reached[what], 0U) << what << " is reached by no seed";
 }
 
+// Few seeds slow a worker down for longer than it is waited for.
+TEST(Simulation, AWorkerThatIsSlowForLongLosesFramesWithPolicyDrop) {
+  const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 2s, 15s, 0};
+  const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().front()}, 100s).run(0, {25s, false, {slow}, {}});
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("dropped queue_full"));
+}
+
 // A course that a seed has found.
 std::optional<std::string> failure_of(const std::vector<sim::Fault>& faults) {
-  sim::Course course{10s, false, faults};
-  return sim::Seeds(sim::simulated_rigs(), 100s).run(105, course).failure;
+  const sim::Course course{10s, false, faults, {}};
+  return sim::Seeds({sim::simulated_rigs().at(one_camera)}, 100s).run(105, course).failure;
 }
 
 // Nothing ran for two seconds, and a worker died meanwhile: all others were killed as if they had hung.
@@ -82,11 +96,12 @@ std::uint64_t times_reached(const sim::Outcome& outcome, const std::string& what
 
 TEST(Simulation, AWrongMessageEndsItsSenderAlone) {
   const auto& all = sim::wrong_messages();
+  const sim::Seeds rig({sim::simulated_rigs().at(one_camera)}, 100s);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string sender = sim::name_of(all[i].sender);
     SCOPED_TRACE("a " + sender + " that " + all[i].title);
     const sim::Fault wrong{sim::FaultKind::lies, all[i].sender, 4s, 0s, sim::first_wrong_message + i};
-    const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(), 100s).run(105, {10s, false, {wrong}});
+    const sim::Outcome outcome = rig.run(105, {10s, false, {wrong}, {}});
     EXPECT_EQ(outcome.failure, std::nullopt);
     EXPECT_TRUE(has_line(outcome, all[i].reason));
     EXPECT_EQ(times_reached(outcome, "a message was refused"), 1U);

@@ -37,6 +37,7 @@ class Reading {
     connect_soon();
   }
 
+  [[nodiscard]] const std::string& name() const { return asked_.config.name; }
   void stop() { stops_ = true; }
 
   void step() {
@@ -48,7 +49,7 @@ class Reading {
       next_at_ = Clock::now();
       return;
     }
-    if (!child_.machine().camera_is_there()) return miss();
+    if (!child_.machine().camera_is_there(name())) return miss();
     heard_ = Clock::now();
     for (unsigned i = 0; i < packets_a_step && Clock::now() >= next_at_; ++i) read();
   }
@@ -65,7 +66,7 @@ class Reading {
 
   void try_to_connect() {
     if (Clock::now() < connects_at_) return;
-    if (!child_.machine().camera_is_there()) {
+    if (!child_.machine().camera_is_there(name())) {
       report(false, "cannot be reached");
       connects_at_ = Clock::now() + retry_;
       retry_ = std::min<nanoseconds>(2 * retry_, longest_retry);
@@ -96,7 +97,7 @@ class Reading {
   }
 
   void open() {
-    child_.machine().on_ring(child_, "packets", epoch_);
+    child_.machine().on_ring(child_, name(), "packets", epoch_);
     ring_.emplace(PacketRingMemory::create(ring_bytes, epoch_, 0, "source ring"));
     ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
     const bool again = epoch_ == asked_.epoch && epoch_ > 1;
@@ -177,8 +178,11 @@ class SourceRole final : public Role {
     for (auto& [camera, reading] : cameras_) reading.step();
   }
 
-  void note_fault(std::uint32_t signal) override {
-    for (const auto& [camera, reading] : cameras_) child_.page().source(camera).thread.fault.store(signal);
+  std::string note_fault(std::uint32_t signal, std::uint64_t which) override {
+    if (cameras_.empty()) return "";
+    const auto& [camera, reading] = pick(cameras_, which);
+    child_.page().source(camera).thread.fault.store(signal);
+    return reading.name();
   }
 
   void lie(std::uint64_t which) override {
