@@ -42,8 +42,6 @@
 #include "app/publisher/publisher.h"
 #include "app/publisher/recordings_command.h"
 #include "app/publisher/server/snapshot_decoder.h"
-#include "app/remote/guest.h"
-#include "app/remote/relay.h"
 #include "app/source/source.h"
 #include "app/supervisor/admission.h"
 #include "app/supervisor/port/real_port.h"
@@ -78,8 +76,6 @@ int run_role(const std::string& role, const char* about) {
     if (role == "publisher") return campipe::run_publisher();
     if (role == campipe::cluster_role) return campipe::run_cluster();
     if (role == campipe::link_role) return campipe::run_link();
-    if (role == "relay") return campipe::run_relay();
-    if (role == "guest") return campipe::run_guest();
     if (role == campipe::check_links_role) return campipe::run_link_check();
     if (role == campipe::load_role && about != nullptr) return campipe::run_load_process(about);
     if (role == campipe::check_gpu_role && about != nullptr) return campipe::run_device_check(about);
@@ -93,8 +89,8 @@ int run_role(const std::string& role, const char* about) {
 
 bool is_role(const std::string& word) {
   return word == "source" || word == "master" || word == "worker" || word == "publisher" || word == "probe" ||
-         word == "probe-peer" || word == "relay" || word == "guest" || word == campipe::link_role ||
-         word == campipe::check_links_role || word == campipe::load_role || word == campipe::check_gpu_role;
+         word == "probe-peer" || word == campipe::link_role || word == campipe::check_links_role ||
+         word == campipe::load_role || word == campipe::check_gpu_role;
 }
 
 struct Arguments {

@@ -30,10 +30,12 @@ struct alignas(64) EdgeReaderBlock {
   SharedHistogram queue;  // decoded → taken by the node
 };
 
-// An edge from or to another machine, by the thread of its end here.
+// An edge from or to another machine, by the thread of its end here. Of a node whose work another machine does, it is
+// the edge that the node writes: `counts` of the link by which frames come back, `there` of that by which they go.
 struct alignas(64) LinkBlock {
   using Id = EdgeId;
   LinkCounts counts;
+  LinkCounts there;
 };
 
 }  // namespace campipe

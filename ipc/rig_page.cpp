@@ -36,11 +36,12 @@ template <typename... Block>
 struct Layout {};
 constexpr Layout<SourceBlock, CopyBlock> of_source;
 constexpr Layout<DecodeBlock, EdgeWriterBlock, LookBlock> of_master;
-constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock, LinkBlock> of_worker;
+constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock> of_worker;
 constexpr Layout<PublishBlock> of_publisher;
 constexpr Layout<SharedBlock> of_shared;
 constexpr Layout<> of_cluster;
-constexpr Layout<EdgeReaderBlock, EdgeWriterBlock, LinkBlock> of_link;
+// What a worker's begins with: it has nodes, too.
+constexpr Layout<NodeBlock, EdgeReaderBlock, EdgeWriterBlock, EncodeBlock, LinkBlock> of_link;
 
 unsigned number_of(const RigSize& size, CameraId) { return size.cameras; }
 unsigned number_of(const RigSize& size, NodeId) { return size.nodes; }
@@ -133,7 +134,7 @@ const RigPage::Part& RigPage::part(ProcessId process) const {
 }
 
 const RigPage::Part& RigPage::worker_part(ProcessId worker) const {
-  if (worker < worker_process(0) || is_master(worker) || worker >= cluster_process)
+  if (worker < worker_process(0) || is_master(worker) || worker == cluster_process)
     throw Error("process " + std::to_string(worker.index()) + " is no worker");
   return part(worker);
 }
@@ -163,7 +164,6 @@ DecodeBlock& RigPage::decode(CameraId camera, ProcessId master) const {
 
 EdgeWriterBlock& RigPage::edge_writer(EdgeId edge, ProcessId writer) const {
   if (is_master(writer)) return block<EdgeWriterBlock>(part(writer), of_master, edge);
-  if (writer == link_process) return block<EdgeWriterBlock>(part(writer), of_link, edge);
   return block<EdgeWriterBlock>(worker_part(writer), of_worker, edge);
 }
 
@@ -178,13 +178,12 @@ NodeBlock& RigPage::node(NodeId node, ProcessId worker) const {
 }
 
 EdgeReaderBlock& RigPage::edge_reader(EdgeId edge, ProcessId worker) const {
-  if (worker == link_process) return block<EdgeReaderBlock>(part(worker), of_link, edge);
   return block<EdgeReaderBlock>(worker_part(worker), of_worker, edge);
 }
 
 LinkBlock& RigPage::link(EdgeId edge, ProcessId process) const {
-  if (process == link_process) return block<LinkBlock>(part(process), of_link, edge);
-  return block<LinkBlock>(worker_part(process), of_worker, edge);
+  if (process != link_process) throw Error("process " + std::to_string(process.index()) + " has no links");
+  return block<LinkBlock>(part(process), of_link, edge);
 }
 
 EncodeBlock& RigPage::encode(OutputId output, ProcessId worker) const {
@@ -220,6 +219,7 @@ void RigPage::clear(NodeId of, ProcessId worker) const { new (&node(of, worker))
 void RigPage::clear(EdgeId edge, ProcessId writer, ProcessId reader) const {
   new (&edge_writer(edge, writer)) EdgeWriterBlock();
   new (&edge_reader(edge, reader)) EdgeReaderBlock();
+  if (writer == link_process || reader == link_process) new (&link(edge, link_process)) LinkBlock();
 }
 
 void RigPage::move(NodeId from_node, ProcessId from, NodeId to_node, ProcessId to) const {

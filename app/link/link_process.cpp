@@ -1,9 +1,10 @@
 #include "app/link/link_process.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -12,10 +13,14 @@
 #include "app/control/messages/edges.h"
 #include "app/control/messages/link_process.h"
 #include "app/control/messages/links.h"
+#include "app/control/messages/nodes.h"
 #include "app/control/messages/run.h"
+#include "app/control/messages/run_node.h"
 #include "app/control/ring_descriptors.h"
 #include "app/link/link_thread.h"
+#include "app/link/remote_node.h"
 #include "app/link/transports.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "ipc/edge_blocks.h"
 
@@ -47,6 +52,17 @@ class LinkProcess {
   void on(const messages::ReceiveLink& link);
   void on(const messages::StopLink& stop);
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds);
+  void on(const messages::RunNode& asked);
+  void on(const messages::RenewRing& asked) {
+    if (RemoteNode* const node = find(asked.edge)) node->renew();
+  }
+  void on(const messages::EdgeOver& over) {
+    if (RemoteNode* const node = find(over.node)) node->finish();
+  }
+  void on(const messages::ForgetNode& of) {
+    nodes_.erase(of.node);
+    done_.erase(of.node);
+  }
   void on(const messages::Leave&) { leave(); }
 
   bool tick();
@@ -56,10 +72,17 @@ class LinkProcess {
   std::unique_ptr<LinkThread> make(EdgeId edge, const messages::SendLink& link);
   std::unique_ptr<LinkThread> make(EdgeId edge, const messages::ReceiveLink& link);
   [[nodiscard]] LinkCounts& counts_for(EdgeId edge, bool again) const;
+  bool tick_nodes();
+  void add(RemoteNode& node, const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds);
+  // Null: there is none.
+  [[nodiscard]] RemoteNode* find(NodeId node) const;
+  [[nodiscard]] RemoteNode* find(EdgeId output) const;
 
   Child child_;
   LinkKeys keys_;
-  std::map<EdgeId, Place> places_;
+  std::map<EdgeId, Place> places_;  // of links that nodes here read or write
+  std::map<NodeId, std::unique_ptr<RemoteNode>> nodes_;
+  std::set<NodeId> done_;  // of those
   bool leaves_ = false;
 };
 
@@ -69,20 +92,22 @@ void LinkProcess::on(const messages::LinkIdentity& identity) {
 }
 
 LinkCounts& LinkProcess::counts_for(EdgeId edge, bool again) const {
-  return counts_of(child_.page().link(edge, link_process), again);
+  return begin_counts(child_.page().link(edge, link_process).counts, again);
 }
 
 void LinkProcess::on(const messages::SendLink& link) {
+  if (RemoteNode* const node = find(link.edge)) return node->send_by(link, keys_for(keys_, link));
   Place& place = places_[link.edge];
   auto* const running = place.wanted ? nullptr : dynamic_cast<SendingThread*>(place.thread.get());
   if (running != nullptr && running->name() == link.name && !place.stopped)
-    return running->set_peer(link.address, link.transport);
+    return running->set_peer({link.address, link.transport, keys_for(keys_, link)});
   if (place.thread) place.thread->leave();
   place.wanted = link;
   look_after(link.edge, place);
 }
 
 void LinkProcess::on(const messages::ReceiveLink& link) {
+  if (RemoteNode* const node = find(link.edge)) return node->receive_by(link, keys_for(keys_, link));
   Place& place = places_[link.edge];
   if (place.thread) place.thread->leave();
   place.wanted = link;
@@ -105,6 +130,7 @@ void LinkProcess::on(const messages::StopLink& stop) {
 }
 
 void LinkProcess::on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
+  if (RemoteNode* const node = find(offer.node)) return add(*node, offer, fds);
   const auto found = places_.find(offer.edge);
   if (found == places_.end() || (found->second.stopped && !found->second.wanted)) return;  // it was stopped meanwhile
   const LinkedRing ring{open_ring(fds, FrameRingMemory::Role::reader), offer.reader, offer.frame_rate, offer.rotation};
@@ -113,14 +139,54 @@ void LinkProcess::on(const messages::OfferFrameRing& offer, std::vector<UniqueFd
   if (auto* const sending = dynamic_cast<SendingThread*>(place.thread.get())) sending->add(ring);
 }
 
+void LinkProcess::add(RemoteNode& node, const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
+  try {
+    node.add({open_ring(fds, FrameRingMemory::Role::reader), offer.reader, offer.frame_rate, offer.rotation});
+  } catch (const SystemError& error) {  // no memory or descriptors
+    child_.send(messages::FrameRingLost{offer.node, offer.edge, error.what()});
+  } catch (const Error& error) {
+    spdlog::error("a camera's frame ring cannot be used: {}", error.what());
+    accuse(child_.page().edge_reader(offer.edge, link_process).accusation, Accused::other_end);
+  }
+}
+
+void LinkProcess::on(const messages::RunNode& asked) {
+  RemoteNode::Events events;
+  events.on_listens = [this](EdgeId edge, unsigned port) { child_.send(messages::LinkListens{edge, port}); };
+  events.on_ring = [this](EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate) {
+    child_.send(messages::FrameRing{edge, epoch, frame_rate, 0, "", MemoryKind::host}, descriptors_of(ring));
+  };
+  done_.erase(asked.node);
+  nodes_[asked.node] = std::make_unique<RemoteNode>(asked, child_.page(), std::move(events));
+}
+
+RemoteNode* LinkProcess::find(NodeId node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+RemoteNode* LinkProcess::find(EdgeId output) const {
+  const auto found = std::ranges::find_if(nodes_, [&](const auto& node) { return node.second->output() == output; });
+  return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+// True: all are done.
+bool LinkProcess::tick_nodes() {
+  for (const auto& [id, node] : nodes_) {
+    if (node->tick() && done_.insert(id).second) child_.send(messages::NodeDone{{id}});
+  }
+  return done_.size() == nodes_.size();
+}
+
 bool LinkProcess::tick() {
+  const bool nodes_done = tick_nodes();
   for (auto at = places_.begin(); at != places_.end();) {
     auto& [edge, place] = *at;
     if (place.thread && place.thread->hangs()) fail_process("the thread of link " + place.thread->name() + " hangs");
     look_after(edge, place);
     at = place.thread || place.wanted ? std::next(at) : places_.erase(at);
   }
-  return leaves_ && places_.empty();
+  return leaves_ && nodes_done && places_.empty();
 }
 
 void LinkProcess::look_after(EdgeId edge, Place& place) {
@@ -163,6 +229,7 @@ void LinkProcess::leave() {
     place.wanted.reset();
     if (place.thread) place.thread->leave();
   }
+  for (const auto& [id, node] : nodes_) node->abandon();
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/name_lookup.h"
-#include "ipc/edge_blocks.h"
 
 namespace campipe {
 namespace {
@@ -19,6 +18,12 @@ using namespace std::chrono_literals;
 
 constexpr unsigned most_silent_ticks = 100;  // ten seconds
 constexpr int slices_of_pause = 20;          // before it listens again, where it could not
+
+// That frames wait for a connection that was lost: those of files, of which none is to be lost as long as it can be
+// helped, until a process on the other node has come again.
+std::chrono::milliseconds reconnection_of(DropPolicy policy) {
+  return std::chrono::seconds(policy == DropPolicy::block ? 5 : 0);
+}
 
 }  // namespace
 
@@ -44,20 +49,23 @@ void LinkThread::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-LinkCounts& counts_of(LinkBlock& block, bool again) {
-  if (!again) new (&block) LinkBlock();
-  return block.counts;
+LinkCounts& begin_counts(LinkCounts& counts, bool again) {
+  if (!again) new (&counts) LinkCounts();
+  return counts;
 }
 
 SendingThread::SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts,
                              SendingEnd::Rules rules)
-    : LinkThread(link.name), peer_(std::make_shared<SharedPeer>(PeerPlace{link.address, link.transport})) {
+    : LinkThread(link.name), peer_(std::make_shared<SharedPeer>(PeerPlace{link.address, link.transport, keys})) {
   rules.name = link.name;
+  rules.policy = link.drop_policy;
+  rules.queue = link.queue_size;
+  rules.reconnection = reconnection_of(link.drop_policy);
   rules.taken = link.taken;
   rules.settled = counts.delivered + counts.lost;
   rules.counts = &counts;
   rules.beat = [this] { beat(); };
-  end_ = std::make_unique<SendingEnd>(make_peer_wire(peer_, keys), std::move(rules));
+  end_ = std::make_unique<SendingEnd>(make_peer_wire(peer_), std::move(rules));
   start([this] { end_->run(); });
 }
 
@@ -67,13 +75,8 @@ SendingThread::~SendingThread() {
 }
 
 ReceivingThread::ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts,
-                                 Events events, DropPolicy policy)
-    : LinkThread(link.name),
-      link_(std::move(link)),
-      keys_(keys),
-      counts_(counts),
-      events_(std::move(events)),
-      policy_(policy) {
+                                 Events events)
+    : LinkThread(link.name), link_(std::move(link)), keys_(keys), counts_(counts), events_(std::move(events)) {
   start([this] { run(); });
 }
 
@@ -102,7 +105,7 @@ void ReceivingThread::receive() {
   events_.on_listens(static_cast<unsigned>(std::stoul(address.substr(address.rfind(':') + 1))));
   ReceivingEnd::Rules rules;
   rules.name = link_.name;
-  rules.policy = policy_;
+  rules.policy = link_.drop_policy;
   rules.queue = link_.queue_size;
   rules.epoch = link_.epoch;
   rules.base = link_.base;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "app/control/messages/links.h"
 #include "app/link/peer_wire.h"
@@ -16,7 +17,6 @@
 namespace campipe {
 
 enum class DropCause : std::uint8_t;
-struct LinkBlock;
 
 // Main thread, but for what run() does.
 class LinkThread {
@@ -48,19 +48,19 @@ class LinkThread {
   std::jthread thread_;
 };
 
-// Where an end counts. `again`: what one before it has counted stays.
-LinkCounts& counts_of(LinkBlock& block, bool again);
+// Where an end begins to count. `again`: what one before it has counted stays.
+LinkCounts& begin_counts(LinkCounts& counts, bool again);
 
 class SendingThread final : public LinkThread {
  public:
-  // `rules`: what its ring's frames are to it, and who hears of them; the rest follows from `link`.
+  // `rules`: who hears of its ring's frames; the rest follows from `link`.
   SendingThread(const messages::SendLink& link, std::optional<LinkKeys> keys, LinkCounts& counts,
                 SendingEnd::Rules rules = {});
   ~SendingThread() override;
   void leave() override { end_->abandon(); }
   // No further ring comes: it ends when the frames of the last one have arrived.
   void finish() { end_->finish(); }
-  void set_peer(const std::string& address, LinkTransport transport) { peer_->set({address, transport}); }
+  void set_peer(PeerPlace peer) { peer_->set(std::move(peer)); }
   void add(const LinkedRing& ring) { end_->add(ring); }
 
  private:
@@ -78,8 +78,7 @@ class ReceivingThread final : public LinkThread {
     std::function<void(DropCause)> on_dropped = [](DropCause) {};
     std::function<bool(std::uint64_t source_number)> wanted = [](std::uint64_t) { return true; };  // see ReceivingEnd
   };
-  ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts, Events events,
-                  DropPolicy policy = DropPolicy::drop);
+  ReceivingThread(messages::ReceiveLink link, std::optional<LinkKeys> keys, LinkCounts& counts, Events events);
   ~ReceivingThread() override;
   void leave() override { leaves_ = true; }
   // Once it is over: of the rings that a successor begins.
@@ -96,7 +95,6 @@ class ReceivingThread final : public LinkThread {
   const std::optional<LinkKeys> keys_;  // none: no encryption
   LinkCounts& counts_;
   const Events events_;
-  const DropPolicy policy_;
   std::string problem_;  // the newest, which has been logged
   std::atomic<bool> leaves_{false};
 };

@@ -10,8 +10,7 @@ namespace {
 
 class PeerWire final : public LinkWire {
  public:
-  PeerWire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys)
-      : peer_(std::move(peer)), keys_(keys) {}
+  explicit PeerWire(std::shared_ptr<const SharedPeer> peer) : peer_(std::move(peer)) {}
 
   [[nodiscard]] bool listens() const override { return false; }
   [[nodiscard]] std::string address() const override { return wire_ ? wire_->address() : peer_->get().address; }
@@ -20,7 +19,7 @@ class PeerWire final : public LinkWire {
     PeerPlace place = peer_->get();
     if (!wire_ || place != place_) {
       wire_.reset();
-      wire_ = make_wire(place, false, keys_);
+      wire_ = make_wire(place, false);
       place_ = std::move(place);
     }
     wire_->open();
@@ -39,17 +38,16 @@ class PeerWire final : public LinkWire {
 
  private:
   const std::shared_ptr<const SharedPeer> peer_;
-  const std::optional<LinkKeys> keys_;
   std::unique_ptr<LinkWire> wire_;
   PeerPlace place_;  // of wire_
 };
 
 }  // namespace
 
-std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const std::optional<LinkKeys>& keys) {
+std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens) {
   if (place.transport == LinkTransport::zeromq)
-    return make_zeromq_wire({.address = place.address, .listens = listens, .keys = keys});
-  if (keys) throw Error("UCX does not encrypt: use ZeroMQ, or turn off encryption at both ends");
+    return make_zeromq_wire({.address = place.address, .listens = listens, .keys = place.keys});
+  if (place.keys) throw Error("UCX does not encrypt: use ZeroMQ, or turn off encryption at both ends");
   return make_ucx_wire({.address = place.address, .listens = listens});
 }
 
@@ -57,7 +55,7 @@ std::unique_ptr<LinkWire> make_listening_wire(const std::string& host, unsigned 
                                               LinkTransport transport, const std::optional<LinkKeys>& keys) {
   for (unsigned port = first;; ++port) {
     try {
-      return make_wire({host + ":" + std::to_string(port), transport}, true, keys);
+      return make_wire({host + ":" + std::to_string(port), transport, keys}, true);
     } catch (const Error& error) {
       if (port < last) continue;  // the next one may be free
       if (first == last) throw;
@@ -68,8 +66,8 @@ std::unique_ptr<LinkWire> make_listening_wire(const std::string& host, unsigned 
   }
 }
 
-std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys) {
-  return std::make_unique<PeerWire>(std::move(peer), keys);
+std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer) {
+  return std::make_unique<PeerWire>(std::move(peer));
 }
 
 }  // namespace campipe

@@ -1,6 +1,6 @@
 // The wire of an end, by the transport that was chosen for it; and of one that connects to a peer that may come to
-// listen elsewhere, as one that was restarted does: where it is counts each time that the wire is opened, and a wire to
-// where it was says that it is gone.
+// listen elsewhere, or by another key, as one that was restarted does: where it is counts each time that the wire is
+// opened, and a wire to where it was says that it is gone.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@ namespace campipe {
 struct PeerPlace {
   std::string address;
   LinkTransport transport = LinkTransport::zeromq;
+  std::optional<LinkKeys> keys = {};  // none: no encryption
   friend bool operator==(const PeerPlace&, const PeerPlace&) = default;
 };
 
@@ -43,11 +44,11 @@ class SharedPeer {
   PeerPlace place_;
 };
 
-// `keys`: none: no encryption. Throws Error as make_zeromq_wire() and make_ucx_wire(), and for UCX with keys.
-std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens, const std::optional<LinkKeys>& keys);
+// Throws Error as make_zeromq_wire() and make_ucx_wire(), and for UCX with keys.
+std::unique_ptr<LinkWire> make_wire(const PeerPlace& place, bool listens);
 // One that listens at the first port of `first` to `last` that is free; 0 alone: at any.
 std::unique_ptr<LinkWire> make_listening_wire(const std::string& host, unsigned first, unsigned last,
                                               LinkTransport transport, const std::optional<LinkKeys>& keys);
-std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer, std::optional<LinkKeys> keys);
+std::unique_ptr<LinkWire> make_peer_wire(std::shared_ptr<const SharedPeer> peer);
 
 }  // namespace campipe

@@ -28,6 +28,7 @@ using EdgeKind = GraphEdge::Kind;
 
 constexpr auto source_role = "source";
 constexpr auto publisher = "publisher";
+constexpr auto link_role = "link";
 
 std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig& server) {
   std::vector<std::string> sinks;
@@ -93,9 +94,10 @@ class GraphMaker {
 
  private:
   // As the status calls it.
-  [[nodiscard]] std::string worker(unsigned number) const {
-    return fmt::format("{} {}", plan_.workers[number].node.empty() ? "worker" : "relay", number);
+  [[nodiscard]] static std::string process_of(const NodePlan& node) {
+    return node.remote.empty() ? worker(node.worker) : link_role;
   }
+  [[nodiscard]] static std::string worker(unsigned number) { return fmt::format("worker {}", number); }
 
   void add_camera(const CameraConfig& asked, const CameraPlan& planned) {
     const CameraConfig camera = resolved(asked, std::nullopt);
@@ -123,7 +125,7 @@ class GraphMaker {
     const NodePlan& node = planned.nodes.front();
     const unsigned added = add({.kind = NodeKind::node,
                                 .name = mosaic.name,
-                                .process = worker(node.worker),
+                                .process = process_of(node),
                                 .gpu = gpu_name(devices_, node.gpu),
                                 .cells = static_cast<unsigned>(mosaic.mosaic->cells.size())});
     for (std::size_t i = 0; i < mosaic.mosaic->cells.size(); ++i) {
@@ -191,7 +193,7 @@ class GraphMaker {
       add({.kind = NodeKind::node,
            .name = camera.name,
            .stage = count > 1 ? static_cast<unsigned>(n + 1) : 0,
-           .process = worker(node.worker),
+           .process = process_of(node),
            .gpu = gpu_name(devices_, node.gpu),
            .remote = node.remote});
     }
@@ -301,15 +303,9 @@ class GraphMaker {
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
       if (!works(worker(w))) continue;
-      GraphProcess process{worker(w), planned.cpus};
-      if (planned.node.empty()) {
-        process.gpu = gpu_name(devices_, planned.gpu);
-        process.encode_cores = encode_cores_of(w);
-      } else {
-        process.peer = planned.node;
-      }
-      graph_.processes.push_back(std::move(process));
+      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
     }
+    if (works(link_role)) graph_.processes.push_back({link_role, {}});
     if (works(publisher) || serves(rig_)) graph_.processes.push_back({publisher, {}});
   }
 

@@ -21,11 +21,10 @@ struct RigConfig;
 
 // One that has something to do.
 struct GraphProcess {
-  std::string name;            // "source", "master", "master 0", "worker 0", "relay 1", "publisher"
+  std::string name;            // "source", "master", "master 0", "worker 0", "link", "publisher"
   std::vector<unsigned> cpus;  // that it is pinned to; empty: to none
   std::string gpu = {};        // of a worker, or of a master on a GPU: its index, or "cpu"
   double encode_cores = 0;     // of a worker: each output's share, for `encode.threads: auto`; 0: it is none
-  std::string peer = {};       // of a relay: the node of the cluster that works for this one
 };
 
 // What a source or a node makes for one output, or, as `frames`, for the camera's next node.

@@ -41,7 +41,6 @@ std::string label_of(const GraphNode& node) {
 }
 
 std::string label_of(const GraphProcess& process) {
-  if (!process.peer.empty()) return process.name + ", node " + process.peer;
   if (process.gpu.empty() || process.gpu == "cpu") return process.name;
   return process.name + ", GPU " + process.gpu;
 }

@@ -24,7 +24,6 @@ std::string name_of(GraphNode::Kind kind) {
 
 json to_json(const GraphProcess& process) {
   json all{{"name", process.name}, {"cpus", process.cpus}};
-  if (!process.peer.empty()) all["peer"] = process.peer;
   if (process.gpu.empty()) return all;
   all["gpu"] = process.gpu;
   if (process.encode_cores > 0) all["encode_cores"] = process.encode_cores;

@@ -22,7 +22,6 @@ std::string memory_text(const GraphEdge& ring) {
 std::string head_of(const GraphProcess& process, std::size_t cameras) {
   std::string text = process.name;
   if (!process.gpu.empty()) text += process.gpu == "cpu" ? "  cpu" : "  GPU " + process.gpu;
-  if (!process.peer.empty()) text += "  node " + process.peer;
   text += process.cpus.empty() ? "  all cores" : "  cores " + to_cpu_list(process.cpus);
   if (process.encode_cores > 0) {
     text += fmt::format("  {} camera{}, {:.1f} cores for each output", cameras, cameras == 1 ? "" : "s",

@@ -10,7 +10,6 @@
 #include <numeric>
 #include <utility>
 
-#include "app/config/remote_place.h"
 #include "app/config/rig_config.h"
 #include "app/placement/camera_weights.h"
 #include "app/placement/mosaic_plan.h"
@@ -135,6 +134,7 @@ CameraPlan place(const CameraConfig& camera, bool shown, const WantedNodes& want
     planned.further = node.further;
     planned.first_filter = node.first_filter;
     planned.remote = node.remote;
+    if (!node.remote.empty()) planned.worker = no_worker;
     if (n + 1 == wanted.size()) continue;
     const Device& next = n < plan.tiles ? wanted.back().gpu : wanted[n + 1].gpu;
     planned.output = memory_between(camera, node.gpu, next, ReadySignal::immediate, machine.devices);
@@ -291,31 +291,6 @@ std::vector<WorkerPlan> cpu_workers(std::vector<CameraPlan>& cameras, unsigned c
   return workers;
 }
 
-// For each other node of the cluster that does work of these cameras one that has it done. All tiles of a camera read
-// one edge, and a worker sends the frames of an edge over one link: so of a camera it has one tile. `first`: as above.
-std::vector<WorkerPlan> remote_workers(std::vector<CameraPlan>& cameras, unsigned first) {
-  std::vector<WorkerPlan> workers;
-  for (unsigned c = 0; c < cameras.size(); ++c) {
-    for (NodePlan& node : cameras[c].nodes) {
-      const auto at = remote_place(node.remote);
-      if (!at) continue;
-      const auto has_camera = [c](const WorkerPlan& worker) {
-        return !worker.cameras.empty() && worker.cameras.back() == c;
-      };
-      auto its = std::ranges::find_if(workers, [&](const WorkerPlan& worker) {
-        return worker.node == at->node && (cameras[c].tiles == 0 || !has_camera(worker));
-      });
-      if (its == workers.end()) {
-        its = workers.insert(its, WorkerPlan());
-        its->node = at->node;
-      }
-      if (!has_camera(*its)) its->cameras.push_back(c);
-      node.worker = first + static_cast<unsigned>(its - workers.begin());
-    }
-  }
-  return workers;
-}
-
 }  // namespace
 
 Machine this_machine() {
@@ -359,11 +334,10 @@ RigPlan plan_on_these(const RigConfig& rig, const Machine& machine, std::span<co
   const auto on_gpus = static_cast<unsigned>(plan.workers.size());
   const unsigned on_cpu = cpu_worker_count(plan.cameras, rig, max_workers - on_gpus, machine);
   std::ranges::move(cpu_workers(plan.cameras, on_cpu, on_gpus, cores, machine), std::back_inserter(plan.workers));
-  std::ranges::move(remote_workers(plan.cameras, static_cast<unsigned>(plan.workers.size())),
-                    std::back_inserter(plan.workers));
-  if (plan.workers.size() > max_workers) throw Error("more workers than there can be");
   for (CameraPlan& camera : plan.cameras) {
-    for (NodePlan& node : camera.nodes) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
+    for (NodePlan& node : camera.nodes) {
+      if (node.remote.empty()) node.encode_cores = encode_cores(node.worker, plan, rig, machine);
+    }
   }
   return plan;
 }

@@ -35,12 +35,14 @@ struct WorkerPlan {
   int numa_node = -1;             // near its GPU; -1: any
   std::vector<unsigned> cpus;     // empty: not pinned
   std::vector<unsigned> cameras;  // places in RigConfig.cameras, of those that have a node here; each once
-  std::string node;               // of the cluster, that does the work; empty: this one
 };
+
+// Of a node whose work another node of the cluster does.
+inline constexpr unsigned no_worker = ~0U;
 
 // A node: a thread in a worker.
 struct NodePlan {
-  unsigned worker = 0;                 // place in RigPlan.workers
+  unsigned worker = 0;                 // place in RigPlan.workers; or no_worker
   Device gpu;                          // the worker's
   std::optional<unsigned> cpu_worker;  // that the configuration asks for, counted from 0 among those of the CPU
   unsigned further = 0;  // else, where it is one of the CPU's: so many after that of the camera's other nodes there

@@ -257,23 +257,29 @@ struct CameraEdge {
 };
 
 // The two links of a stage or tile on another node of the cluster, as one of the two nodes' supervisors knows them
-// (remote_stages.h, guest_stages.h): that by which frames come to its process, and that by which they leave.
+// (remote_stages.h, guest_stages.h): that by which frames come here, and that by which they leave.
 struct StageLinks {
-  std::string key;             // of the other node; empty: the process does not know it yet
+  std::string key;             // of the other node; empty: the process of links does not know it yet
   unsigned listens = 0;        // the port at which it listens; 0: at none yet
   unsigned sends_to = 0;       // the port of the other node to which it was told to send; 0: to none yet
   LinkTransport listens_by{};  // as this node has chosen
   LinkTransport sends_by{};    // as the other one has
   bool again = false;          // a process before has had them
 
-  // The process that had them is gone, and the next one knows nothing.
-  void process_gone() { *this = {.key = {}, .again = again || !key.empty()}; }
+  // The process that had them is gone, and the next one knows nothing; or the other node is another one.
+  void begin_again() { *this = {.key = {}, .again = again || !key.empty()}; }
 };
 
-// A thread of the camera's in a worker.
+// Of a node that is in that worker, or in none.
+constexpr ProcessId process_of_node(unsigned worker) {
+  return worker == no_worker ? link_process : worker_process(worker);
+}
+
+// A thread of the camera's in a worker; or, where another node of the cluster does the work, the two links to that in
+// the process of links.
 struct CameraNode {
   NodeId id;
-  unsigned worker = 0;           // its number
+  unsigned worker = 0;           // its number; or no_worker
   std::string gpu = "cpu";       // the worker's: "0", or "cpu"
   unsigned first_filter = 0;     // of the camera's: those before are done when its frames come
   std::optional<unsigned> tile;  // it makes this part of each frame of the camera's own stream,
@@ -282,7 +288,7 @@ struct CameraNode {
   bool joins = false;            // or reads these parts: the edges of all tiles, in their order
   bool done = false;             // it has no work any more, or never had
   ThreadWatch watch{thread_hangs};
-  [[nodiscard]] ProcessId process() const { return worker_process(worker); }
+  [[nodiscard]] ProcessId process() const { return process_of_node(worker); }
 };
 
 // The work of one of its nodes goes over to another worker (app/supervisor/moves.h).

@@ -237,12 +237,12 @@ void CameraLifecycle::on_master_death(ProcessId master) {
   }
 }
 
-void CameraLifecycle::on_worker_death(unsigned worker) {
+void CameraLifecycle::on_worker_death(ProcessId worker) {
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     bool had_work = false;
     for (CameraNode& node : camera.nodes) {
-      if (node.worker != worker || node.done) continue;
+      if (node.process() != worker || node.done) continue;
       had_work = true;
       on_node_death(camera, node);
     }
@@ -290,15 +290,17 @@ void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {
 
 // Not for a node that is only to take over.
 bool CameraLifecycle::is_needed(const ManagedProcess& process, const Camera& camera) {
-  if (process.kind != ProcessKind::worker || !has_work(process, camera)) return has_work(process, camera);
+  const bool has_nodes = process.kind == ProcessKind::worker || process.kind == ProcessKind::link;
+  if (!has_nodes || !has_work(process, camera)) return has_work(process, camera);
   return std::ranges::any_of(camera.planned_nodes(),
-                             [&](const CameraNode* node) { return node->worker == process.number && !node->done; });
+                             [&](const CameraNode* node) { return node->process() == process.id && !node->done; });
 }
 
 void CameraLifecycle::follow_restarts() {
   std::vector<const ManagedProcess*> away;
   for (const ManagedProcess& process : processes_.all()) {
-    const bool between = process.kind == ProcessKind::master || process.kind == ProcessKind::worker;
+    const bool between =
+        process.kind == ProcessKind::master || process.kind == ProcessKind::worker || process.kind == ProcessKind::link;
     if (between && !process.child && process.start_at) away.push_back(&process);
   }
   for (Camera& camera : rig_.cameras.all()) {

@@ -53,7 +53,7 @@ class CameraLifecycle {
 
   void on_source_death();
   void on_master_death(ProcessId master);
-  void on_worker_death(unsigned worker);
+  void on_worker_death(ProcessId worker);
   // There is no source any more, and none will be started.
   void give_up_sources();
 

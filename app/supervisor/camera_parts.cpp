@@ -7,7 +7,7 @@ namespace {
 void add_reader(CameraEdge& edge, NodeId node, unsigned worker) {
   EdgeReader& reader = edge.readers.emplace_back();
   reader.node = node;
-  reader.process = worker_process(worker);
+  reader.process = process_of_node(worker);
 }
 
 }  // namespace

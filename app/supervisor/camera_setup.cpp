@@ -105,14 +105,14 @@ void CameraSetup::send(ManagedProcess& process, Camera& camera) {
     case ProcessKind::master:
       return send_to_master(camera);
     case ProcessKind::worker:
-      return send_to_worker(process, camera);
+    case ProcessKind::link:
+      return send_nodes(process, camera);
     case ProcessKind::publisher:
       for (Output& output : camera.outputs) {
         if (has_work(process, camera, output)) send_to_publisher(camera, output);
       }
       return;
     case ProcessKind::cluster:
-    case ProcessKind::link:
       return;
   }
 }
@@ -208,18 +208,18 @@ void CameraSetup::send_shown(Camera& camera) {
   }
 }
 
-void CameraSetup::send_to_worker(const ManagedProcess& worker, Camera& camera) {
+void CameraSetup::send_nodes(const ManagedProcess& process, Camera& camera) {
   for (const CameraNode& node : camera.nodes) {
-    if (node.worker == worker.number && !node.done && !camera.is_held_back(node.id)) send_node(camera, node);
+    if (node.process() == process.id && !node.done && !camera.is_held_back(node.id)) send_node(camera, node);
   }
 }
 
 void CameraSetup::send_new_node(Camera& camera, const CameraNode& node) {
-  ManagedProcess& worker = processes_.worker(node.worker);
-  if (worker.child) {
+  ManagedProcess& process = processes_.of(node.process());
+  if (process.child) {
     send_node(camera, node);
-  } else if (!worker.start_at) {
-    processes_.start(worker);
+  } else if (!process.start_at) {
+    processes_.start(process);
   }
 }
 
@@ -293,8 +293,7 @@ void CameraSetup::send_edge(Camera& camera, const CameraEdge& edge) {
 void CameraSetup::start_nodes(Camera& camera) {
   for (CameraNode& node : camera.nodes) {
     node.done = false;
-    ManagedProcess& worker = processes_.worker(node.worker);
-    if (worker.child) send_node(camera, node);
+    if (processes_.of(node.process()).child) send_node(camera, node);
   }
 }
 
@@ -344,7 +343,7 @@ void CameraSetup::send_forget(const Camera& camera) {
   processes_.send(processes_.source(), messages::ForgetCamera{{camera.id}});
   processes_.send(processes_.master_of(camera), messages::ForgetCamera{{camera.id}});
   for (const CameraNode& node : camera.nodes)
-    processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});
+    processes_.send(processes_.of(node.process()), messages::ForgetNode{{node.id}});
   for (const Output& output : camera.outputs)
     processes_.send(processes_.publisher(), messages::ForgetOutput{{output.id}});
 }

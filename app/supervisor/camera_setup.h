@@ -26,7 +26,7 @@ class CameraSetup {
   static void set_master(Camera& camera, const ManagedProcess& master);
   // Another master decodes it from now on, as a successor of the one before, which has no thread for it any more.
   void decode_in(Camera& camera, ManagedProcess& master);
-  // A node that is new, to its worker. One that does not run is started.
+  // A node that is new, to its process. One that does not run is started.
   void send_new_node(Camera& camera, const CameraNode& node);
   // Nothing of it is left.
   void remove_cell_edge(Camera& camera, EdgeId edge);
@@ -38,7 +38,7 @@ class CameraSetup {
   void send_new_work(ManagedProcess& process, Camera& camera);
   void send_to_source(Camera& camera);
   void send_to_master(Camera& camera);
-  void send_to_worker(const ManagedProcess& worker, Camera& camera);
+  void send_nodes(const ManagedProcess& process, Camera& camera);
   messages::GroupSeat take_seat(const Camera& camera, const CameraNode& node, Output& output);
   void send_node(Camera& camera, const CameraNode& node);
   void start_nodes(Camera& camera);

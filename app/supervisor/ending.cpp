@@ -172,7 +172,7 @@ bool Supervisor::had_just_begun(const Camera& camera, const Output& output) cons
 void Supervisor::settle_the_rest() {
   const bool forced = ending_.gave_up || ending_.why == "stopped at once";
   const bool master_died = processes_.restarts(ProcessKind::master) > 0;
-  const bool worker_died = processes_.restarts(ProcessKind::worker) > 0;
+  const bool worker_died = processes_.restarts(ProcessKind::worker) > 0 || processes_.restarts(ProcessKind::link) > 0;
   DropCause cause = DropCause::stopped;
   if (!forced && master_died) cause = DropCause::master_lost;
   if (!forced && !master_died && worker_died) cause = DropCause::worker_lost;

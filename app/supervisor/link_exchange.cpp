@@ -108,14 +108,17 @@ void LinkExchange::offer(const StageLinks& links, const std::string& name) {
   if (links.listens != 0) offer({name, links.listens, links.listens_by});
 }
 
-void LinkExchange::follow_sending(StageLinks& links, ManagedProcess& process, EdgeId edge, const std::string& name,
+void LinkExchange::follow_sending(StageLinks& links, ManagedProcess& process, messages::SendLink link,
                                   const std::string& peer, const messages::OfferedLinks& offered) {
-  const auto* const its = find_link(offered, name);
+  const auto* const its = find_link(offered, link.name);
   if (its == nullptr || (its->port == links.sends_to && its->transport == links.sends_by)) return;
-  const std::string address = address_of(peer, its->port);
-  if (address.empty()) return;
-  const messages::SendLink message{edge, name, address, offered.key, 0, encrypts(), its->transport, links.again};
-  if (!processes_.send(process, message)) return;
+  link.address = address_of(peer, its->port);
+  if (link.address.empty()) return;
+  link.peer_key = offered.key;
+  link.encrypted = encrypts();
+  link.transport = its->transport;
+  link.again = links.again;
+  if (!processes_.send(process, link)) return;
   links.sends_to = its->port;
   links.sends_by = its->transport;
 }

@@ -26,7 +26,7 @@ class LinkExchange {
  public:
   LinkExchange(RigState& rig, Processes& processes, const ClusterControl& control, Port& port);
 
-  // For processes with ends of links.
+  // For the process that has the ends of links.
   [[nodiscard]] messages::LinkIdentity identity() const { return {public_key_, secret_key_}; }
   [[nodiscard]] bool encrypts() const { return config().encrypt; }
 
@@ -56,9 +56,9 @@ class LinkExchange {
   // ---- Of a stage's or tile's two links, on either node. `peer`: the other one, which has offered `offered`.
   // Offers the one that the process listens for, by its name, once it does.
   void offer(const StageLinks& links, const std::string& name);
-  // Tells the process where to send the frames of `edge`, by the link of that name, if that is known and news.
-  void follow_sending(StageLinks& links, ManagedProcess& process, EdgeId edge, const std::string& name,
-                      const std::string& peer, const messages::OfferedLinks& offered);
+  // Sends the process where frames of `link` are to go, by its name, if that is known and news.
+  void follow_sending(StageLinks& links, ManagedProcess& process, messages::SendLink link, const std::string& peer,
+                      const messages::OfferedLinks& offered);
 
   // Throws BadMessage for what no node can offer.
   void on(const messages::PeerLinks& links);

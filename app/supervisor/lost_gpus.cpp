@@ -176,7 +176,7 @@ void LostGpus::check(const Device& device) {
 bool LostGpus::runs_on(const Camera& camera, const Device& device) const {
   if (camera.source.placement.decode_gpu == device && !camera.decoding.given_up) return true;
   const bool has_node = std::ranges::any_of(camera.nodes, [&](const CameraNode& node) {
-    return !node.done && processes_.worker(node.worker).place.gpu == device;
+    return !node.done && processes_.of(node.process()).place.gpu == device;
   });
   return has_node || std::ranges::any_of(camera.edges, [&](const CameraEdge& edge) {
            return !edge.cell && edge.writer && edge.memory.device == device;

@@ -94,7 +94,11 @@ void require_own(const AboutOutput& about) {
 
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring) {
   require(about.camera.writer_of(about.edge) == about.by.id, "frames of an edge that it has not taken over");
-  require_next(ring.epoch, about.edge.epoch);
+  require_possible(about.edge, ring);
+}
+
+void require_possible(const CameraEdge& edge, const messages::FrameRing& ring) {
+  require_next(ring.epoch, edge.epoch);
   require_rate(ring.frame_rate);
   require_rotation(ring.rotation);
 }

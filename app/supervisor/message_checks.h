@@ -55,6 +55,8 @@ struct AboutOutput {
 template <typename About, typename M>
 void require_possible(const About&, const M&) {}
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
+// Likewise, whose edge it may be.
+void require_possible(const CameraEdge& edge, const messages::FrameRing& ring);
 void require_possible(const AboutEdge& about, const messages::EdgeDone& done);
 void require_possible(const AboutEdge& about, const messages::LinkListens& listens);
 void require_possible(const AboutCamera& about, const messages::SourceRing& ring);

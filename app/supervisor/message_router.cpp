@@ -17,7 +17,6 @@
 #include "app/control/messages/link_process.h"
 #include "app/control/messages/links.h"
 #include "app/control/messages/packet_rings.h"
-#include "app/control/messages/remote.h"
 #include "app/control/messages/requests.h"
 #include "app/control/messages/shared_links.h"
 #include "app/supervisor/move_rules.h"
@@ -44,20 +43,24 @@ void MessageRouter::handle(ManagedProcess& by, Message& message) {
   }
   shorten_texts(message);
   const auto take = [&](auto& read, auto&... fds) { receive(by, message, read, fds...); };
+  const auto take_of_guest = [&](auto& read, auto&... fds) { receive_of_guest(by, message, read, fds...); };
   switch (by.kind) {
     case ProcessKind::source:
       return dispatch(messages::FromSource(), message, take);
     case ProcessKind::master:
       return dispatch(messages::FromMaster(), message, take);
     case ProcessKind::worker:
-      if (by.place.is_guest)
-        return dispatch(messages::FromGuest(), message, [&](const auto& read) { guests_.on(by, read); });
-      if (!by.place.peer.empty()) return dispatch(messages::FromRemote(), message, take);
+      if (by.place.for_others) return dispatch(messages::FromWorker(), message, take_of_guest);
       return dispatch(messages::FromWorker(), message, take);
     case ProcessKind::publisher:
       return dispatch(messages::FromPublisher(), message, take);
     case ProcessKind::link:
-      return dispatch(messages::FromLink(), message, take);
+      return dispatch(messages::FromLink(), message, [&](auto& read, auto&... fds) {
+        if constexpr (requires { read.edge; }) {
+          if (guests_.has(read.edge)) return take_of_guest(read, fds...);
+        }
+        take(read, fds...);
+      });
     case ProcessKind::cluster:
       return dispatch(messages::FromCluster(), message, [this](auto& read) {
         if constexpr (requires { cluster_control_.on(read); }) {
@@ -115,6 +118,19 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
       if (message.incomplete) return on_incomplete(*about, read);
     }
     on(*about, read, fds...);
+  }
+}
+
+// Of a stage that is done for another node.
+template <typename M, typename... Descriptors>
+void MessageRouter::receive_of_guest(const ManagedProcess& by, const Message& message, const M& read,
+                                     Descriptors&... fds) {
+  if constexpr (requires { guests_.on(by, read, fds..., message.incomplete); }) {
+    guests_.on(by, read, fds..., message.incomplete);
+  } else if constexpr (requires { guests_.on(by, read); }) {
+    guests_.on(by, read);
+  } else {
+    throw BadMessage("what is none of a part that is done for another node");
   }
 }
 

@@ -75,6 +75,8 @@ class MessageRouter {
   auto find(ManagedProcess& by, const M& read);
   template <typename M, typename... Descriptors>
   void receive(ManagedProcess& by, const Message& message, M& read, Descriptors&... fds);
+  template <typename M, typename... Descriptors>
+  void receive_of_guest(const ManagedProcess& by, const Message& message, const M& read, Descriptors&... fds);
   void on(const AboutEdge& about, const messages::FrameRing& ring, std::vector<UniqueFd>& fds);
   void on(const AboutOutput& about, const messages::PacketRing& ring, std::vector<UniqueFd>& fds);
   void on(const AboutOutput& about, const messages::AudioRing& ring, std::vector<UniqueFd>& fds);

@@ -27,7 +27,9 @@ constexpr auto about_to_begin =
 
 std::string workers_of(const Camera& camera) {
   std::set<unsigned> workers;
-  for (const CameraNode& node : camera.nodes) workers.insert(node.worker);
+  for (const CameraNode& node : camera.nodes) {
+    if (node.remote.empty()) workers.insert(node.worker);
+  }
   return fmt::format("{}", fmt::join(workers, ", "));
 }
 
@@ -153,7 +155,7 @@ std::string why_not_moved(const RigState& rig, const Camera& camera) {
 std::string why_not_moved(const RigState& rig, const Camera& camera, const CameraNode& node,
                           const ManagedProcess& worker) {
   if (std::string why = never_moved(camera, node); !why.empty()) return why;
-  if (!is_own_worker(worker)) return fmt::format("worker {} works with another node of the cluster", worker.number);
+  if (!is_own_worker(worker)) return fmt::format("worker {} works for other nodes of the cluster", worker.number);
   if (node.worker == worker.number) return fmt::format("it is on worker {} already", worker.number);
   if (is_gone(rig.machine.devices, worker.place.gpu)) return fmt::format("the GPU of worker {} is gone", worker.number);
   if (node.done) return why_it_ends(rig, camera);

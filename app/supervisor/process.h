@@ -26,9 +26,7 @@ struct ProcessPlace {
   int numa_node = -1;
   std::vector<unsigned> cpus;   // empty: not pinned
   std::vector<Device> needs{};  // what it is to see; none: what it sees when it is started for the first time
-  // Of a worker: another node of the cluster, which does its work; or it does work of such a node (app/remote).
-  std::string peer{};
-  bool is_guest = false;
+  bool for_others = false;      // of a worker: for stages and tiles of other nodes' cameras (guest_stages.h)
 };
 
 struct ManagedProcess {
@@ -51,14 +49,14 @@ struct ManagedProcess {
   double memory_mib = 0;
 };
 
-// Source, masters, the cluster's and the link's do not meet the others there.
+// Source, masters, the cluster's and the process of links do not meet the others there.
 inline bool meets_at_barrier(const ManagedProcess& process) {
   return process.kind == ProcessKind::publisher || process.kind == ProcessKind::worker;
 }
 
 // One that cameras of the rig are placed on, and moved to.
 inline bool is_own_worker(const ManagedProcess& process) {
-  return process.kind == ProcessKind::worker && process.place.peer.empty() && !process.place.is_guest;
+  return process.kind == ProcessKind::worker && !process.place.for_others;
 }
 
 // The publisher has it with each output for itself.

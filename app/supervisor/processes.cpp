@@ -75,6 +75,11 @@ std::string_view large_message_of(ProcessKind kind) {
   return kind == ProcessKind::cluster ? messages::ClusterSeen::type : messages::PutCamera::type;
 }
 
+bool has_node(const ManagedProcess& process, const Camera& camera) {
+  return std::ranges::any_of(camera.nodes,
+                             [&](const CameraNode& node) { return node.process() == process.id && !node.done; });
+}
+
 }  // namespace
 
 std::string role_of(const ManagedProcess& process) {
@@ -86,8 +91,7 @@ std::string role_of(const ManagedProcess& process) {
     case ProcessKind::publisher:
       return "publisher";
     case ProcessKind::worker:
-      if (process.place.is_guest) return fmt::format("guest {}", process.number);
-      return fmt::format("{} {}", process.place.peer.empty() ? "worker" : "relay", process.number);
+      return fmt::format("worker {}", process.number);
     case ProcessKind::cluster:
       return "cluster";
     case ProcessKind::link:
@@ -360,10 +364,10 @@ bool has_work(const ManagedProcess& process, const Camera& camera) {
     case ProcessKind::publisher:
       return std::ranges::any_of(camera.outputs, [](const Output& output) { return !output.publisher.done; });
     case ProcessKind::worker:
-      return std::ranges::any_of(camera.nodes,
-                                 [&](const CameraNode& node) { return node.worker == process.number && !node.done; });
+      return has_node(process, camera);
     case ProcessKind::link:
-      return std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.link.has_value(); });
+      return has_node(process, camera) ||
+             std::ranges::any_of(camera.edges, [](const CameraEdge& edge) { return edge.link.has_value(); });
     case ProcessKind::cluster:
       return false;
   }

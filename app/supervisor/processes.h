@@ -98,12 +98,12 @@ class Processes {
   bool send_to_master(const Camera& camera, const M& message, const std::vector<int>& fds = {}) {
     return !camera.decoding.gone && send(master_of(camera), message, fds);
   }
-  // Likewise of a node, to its worker; fills in `message.node`.
+  // Likewise of a node, to its process; fills in `message.node`.
   template <typename M>
   bool send_to_node(const Camera& camera, const CameraNode& node, M message, const std::vector<int>& fds = {}) {
     if (!camera.takes_part() || node.done) return false;
     message.node = node.id;
-    return send(worker(node.worker), message, fds);
+    return send(of(node.process()), message, fds);
   }
   // Likewise of an output, to the publisher; fills in `message.output`.
   template <typename M>

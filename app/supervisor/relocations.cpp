@@ -58,7 +58,7 @@ void Relocations::end_nodes(Camera& camera) {
   if (!std::exchange(camera.relocation->nodes_end, true)) lifecycle_.end_frames(camera);
   std::vector<NodeId> dead;
   for (const CameraNode& node : camera.nodes) {
-    if (!node.done && !processes_.worker(node.worker).child) dead.push_back(node.id);
+    if (!node.done && !processes_.of(node.process()).child) dead.push_back(node.id);
   }
   for (const NodeId id : dead) {
     if (rig_.cameras.find(id) != &camera) continue;  // it was the other one of a move
@@ -116,7 +116,7 @@ void Relocations::place(Camera& camera, const PartIds& ids, const CameraPlan& wh
     encoders[output.id] = camera.encoder_of(output).process();
     if (!output.is_copy()) dropped[output.id] = dropped_behind_source(camera, output, rig_.page);
   }
-  const ProcessId first = worker_process(where.nodes.front().worker);
+  const ProcessId first = process_of_node(where.nodes.front().worker);
   forget_old(camera, ids.nodes.front(), first);
 
   const Devices& devices = rig_.machine.devices;
@@ -170,7 +170,7 @@ void Relocations::forget_old(Camera& camera, NodeId first, ProcessId process) {
   }
   for (const CameraNode& node : std::vector(camera.nodes)) {
     rig_.page.move(node.id, node.process(), first, process);
-    processes_.send(processes_.worker(node.worker), messages::ForgetNode{{node.id}});
+    processes_.send(processes_.of(node.process()), messages::ForgetNode{{node.id}});
     rig_.cameras.remove_node(camera, node.id);
   }
   camera.frames().readers.clear();

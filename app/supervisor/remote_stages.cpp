@@ -1,6 +1,7 @@
 #include "app/supervisor/remote_stages.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/config/remote_place.h"
 #include "app/config/rig_settings.h"
@@ -43,12 +44,14 @@ void RemoteStages::follow(Camera& camera, CameraNode& node) {
   const std::string peer = peer_of(node);
   say_if_missing(camera, node);
   exchange_.ask(peer);
-  ManagedProcess& relay = processes_.worker(node.worker);
+  ManagedProcess& process = processes_.of(node.process());
   const messages::OfferedLinks* const offered = exchange_.offered_by(peer);
-  if (offered == nullptr || !relay.child || relay.child->killed()) return;
-  if (node.links.key.empty() || node.links.key == offered->key) return tell(camera, node, relay, *offered);
-  // What frames it had are lost, as with any worker that goes.
-  Processes::end_since(relay, "node '" + peer + "' was restarted");
+  if (offered == nullptr || !process.child || process.child->killed()) return;
+  if (!node.links.key.empty() && node.links.key != offered->key) {
+    spdlog::info("{}: its {} goes on at node '{}', which was restarted", camera.name(), part_of(node), peer);
+    node.links.begin_again();
+  }
+  tell(camera, node, process, *offered);
 }
 
 void RemoteStages::say_if_missing(const Camera& camera, const CameraNode& node) {
@@ -62,7 +65,7 @@ void RemoteStages::say_if_missing(const Camera& camera, const CameraNode& node) 
   }
 }
 
-void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
+void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& process,
                         const messages::OfferedLinks& offered) {
   StageLinks& links = node.links;
   const std::string peer = peer_of(node);
@@ -74,30 +77,28 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& relay,
     if (!transport) return;
     messages::ReceiveLink message = exchange_.receive(output.id, back, offered.key, *transport);
     message.again = links.again;
-    if (!processes_.send(relay, message)) return;
+    if (!processes_.send(process, message)) return;
     links.key = offered.key;
     links.listens_by = *transport;
   }
   exchange_.offer(links, back);
-  exchange_.follow_sending(links, relay, camera.edges_to(node).front()->id,
-                           link_there(camera.name(), part_of(node), own), peer, offered);
+  messages::SendLink there;
+  there.edge = output.id;
+  there.name = link_there(camera.name(), part_of(node), own);
+  exchange_.follow_sending(links, process, std::move(there), peer, offered);
 }
 
-void RemoteStages::on_death(const ManagedProcess& relay) {
+void RemoteStages::on_death() {
   for (Camera& camera : rig_.cameras.all()) {
-    for (CameraNode& node : camera.nodes) {
-      if (node.worker == relay.number && !node.remote.empty()) node.links.process_gone();
-    }
+    for (CameraNode& node : camera.nodes) node.links.begin_again();
   }
 }
 
 std::optional<std::string> waits_for_node(const Camera& camera, const RigPage& page) {
   for (const CameraNode* const node : camera.planned_nodes()) {
     if (node->remote.empty() || node->done) continue;
-    const auto is_connected = [&](const CameraEdge& edge) {
-      return page.link(edge.id, node->process()).counts.connected == 1;
-    };
-    if (!is_connected(*camera.edges_to(*node).front()) || !is_connected(output_of(camera, *node)))
+    const LinkBlock& links = page.link(output_of(camera, *node).id, node->process());
+    if (links.there.connected != 1 || links.counts.connected != 1)
       return "waits for node '" + peer_of(*node) + "', where its " + part_of(*node) + " is done";
   }
   return std::nullopt;
@@ -111,13 +112,13 @@ void RemoteStages::add_status(nlohmann::json& links) const {
   for (const Camera& camera : rig_.cameras.all()) {
     for (const CameraNode& node : camera.nodes) {
       if (node.remote.empty() || node.links.key.empty()) continue;
-      const auto add = [&](const CameraEdge& edge, bool sends, LinkTransport transport) {
-        const LinkCounts& counts = rig_.page.link(edge.id, node.process()).counts;
+      const LinkBlock& block = rig_.page.link(output_of(camera, node).id, node.process());
+      const auto add = [&](const LinkCounts& counts, bool sends, LinkTransport transport) {
         links.push_back(link_status(stage_link(camera.name(), part_of(node)), peer_of(node), sends, transport,
                                     exchange_.encrypts(), counts.connected == 1, counts));
       };
-      add(*camera.edges_to(node).front(), true, node.links.sends_by);
-      add(output_of(camera, node), false, node.links.listens_by);
+      add(block.there, true, node.links.sends_by);
+      add(block.counts, false, node.links.listens_by);
     }
   }
 }

@@ -1,6 +1,6 @@
 // Stages and tiles of this node's cameras that other nodes of the cluster do (`placement: {filter: node-b/0}`). Each
-// such node of the graph is in a worker that has its work done there, a relay (app/remote/relay.h); here that is told
-// how to reach the other node. The other node finds the same parts in the cluster's rig and plan (guest_stages.h).
+// such node of the graph is in the process of links (app/link/remote_node.h), which is told here how to reach the other
+// node. The other node finds the same parts in the cluster's rig and plan (guest_stages.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -19,13 +19,14 @@ class RemoteStages {
 
   // To be called several times a second, before LinkExchange::share().
   void follow();
-  void on_death(const ManagedProcess& relay);
+  // The process of links died.
+  void on_death();
   // The links, as MosaicLinks::status() has them.
   void add_status(nlohmann::json& links) const;
 
  private:
   void follow(Camera& camera, CameraNode& node);
-  void tell(Camera& camera, CameraNode& node, ManagedProcess& relay, const messages::OfferedLinks& offered);
+  void tell(Camera& camera, CameraNode& node, ManagedProcess& process, const messages::OfferedLinks& offered);
 
   // Says once of each node that it is none of the cluster's just now.
   void say_if_missing(const Camera& camera, const CameraNode& node);

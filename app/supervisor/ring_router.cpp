@@ -34,11 +34,16 @@ void give_back_unread(Output& output) {
   if (output.audio.newest) output.audio.newest->give_back_all();
 }
 
+// Nothing of a reader that died is left in the newest ring.
+bool is_cleared(const CameraEdge& edge, const EdgeReader& reader, bool writer_lives) {
+  return !writer_lives || !reader.seat || edge.newest->observer.reader_state(*reader.seat) == ReaderState::empty;
+}
+
 }  // namespace
 
-bool RingRouter::writer_lives(const Camera& camera, const CameraEdge& edge) {
+bool RingRouter::writer_lives(const CameraEdge& edge, ProcessId writer) {
   const bool open = edge.newest && edge.newest->observer.writer_state() == WriterState::open;
-  return open && processes_.of(camera.writer_of(edge)).child;
+  return open && processes_.of(writer).child;
 }
 
 void RingRouter::offer(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
@@ -53,7 +58,7 @@ void RingRouter::offer(Camera& camera, CameraEdge& edge, std::span<EdgeReader> r
   for (EdgeReader& reader : readers) {
     if (!is_ready_for_ring(camera, edge, reader)) continue;
     edge.end_seat(reader);
-    reader.unoffered = !writer_lives(camera, edge);
+    reader.unoffered = !writer_lives(edge, camera.writer_of(edge));
     if (reader.unoffered) continue;
     if (ring.without_pixels) return renew(camera, edge, "its frame ring was said to be closed, and is not");
     if (!edge.take_seat(reader)) return renew(camera, edge, "no reader has a place in its frame ring any more");
@@ -72,12 +77,7 @@ void RingRouter::send(const CameraEdge& edge, EdgeReader& reader) {
   const messages::OfferFrameRing offer{reader.node, edge.id, *reader.seat, ring.frame_rate, ring.rotation};
   const std::vector<int> fds = descriptors_of(ring.observer.memory());
   reader.sent.add();
-  if (edge.is_sent()) {
-    processes_.send(processes_.of(reader.process), offer, fds);
-    return;
-  }
-  const Camera& owner = *rig_.cameras.find(reader.node);
-  processes_.send_to_node(owner, owner.node(reader.node), offer, fds);
+  processes_.send(processes_.of(reader.process), offer, fds);
 }
 
 bool RingRouter::is_ready_for_ring(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader) {
@@ -85,7 +85,7 @@ bool RingRouter::is_ready_for_ring(const Camera& camera, const CameraEdge& edge,
   const Camera* const owner = rig_.cameras.find(reader.node);  // of a cell's reader: the mosaic
   if (owner == nullptr || !owner->takes_part() || !camera.takes_part() || reader.unsettled) return false;
   const CameraNode& node = owner->node(reader.node);
-  return !owner->is_held_back(node.id) && !node.done && processes_.worker(node.worker).child;
+  return !owner->is_held_back(node.id) && !node.done && processes_.of(node.process()).child;
 }
 
 // Its writer makes one of the next epoch: a master with the next key frame, a node with the next frame.
@@ -104,20 +104,41 @@ std::shared_ptr<FrameRingMemory> RingRouter::open(std::vector<UniqueFd>& fds) {
 
 void RingRouter::add(Camera& camera, CameraEdge& edge, const messages::FrameRing& ring,
                      std::shared_ptr<FrameRingMemory> memory) {
-  for (EdgeReader& reader : edge.readers) {
-    edge.end_seat(reader);
-    reader.left.reset();
-  }
-  edge.epoch = ring.epoch;
   const bool is_source = !edge.writer && !edge.link;
   if (is_source) edge.keep_newest();
-  edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
+  add(edge, ring, std::move(memory));
   if (is_source) {
     camera.decoder = ring.decoder;
     camera.ipc_memory = choice_name(ring.memory);
     for (Output& output : camera.outputs) CameraLifecycle::begin(camera, output);
   }
   offer(camera, edge, edge.readers);
+}
+
+void RingRouter::add(CameraEdge& edge, const messages::FrameRing& ring, std::shared_ptr<FrameRingMemory> memory) {
+  for (EdgeReader& reader : edge.readers) {
+    edge.end_seat(reader);
+    reader.left.reset();
+  }
+  edge.epoch = ring.epoch;
+  edge.newest.emplace(CameraEdge::Ring{FrameRingObserver(std::move(memory)), ring.frame_rate, ring.rotation});
+}
+
+bool RingRouter::follow(CameraEdge& edge, ProcessId writer, bool is_ready) {
+  if (!edge.newest) return true;
+  EdgeReader& reader = edge.readers.front();
+  edge.newest->observer.turn_out_strangers(reader.seat && !reader.unsettled ? 1U << *reader.seat : 0);
+  const bool lives = writer_lives(edge, writer);
+  if (!lives) forget_pixels(*edge.newest);
+  if (reader.unsettled) {
+    if (!is_cleared(edge, reader, lives)) return true;
+    edge.end_seat(reader);
+    reader.unsettled = false;
+  }
+  if (reader.seat || !is_ready || !lives) return true;
+  if (edge.newest->without_pixels || !edge.take_seat(reader)) return false;
+  send(edge, reader);
+  return true;
 }
 
 void RingRouter::add(Camera& camera, const messages::SourceRing& ring, std::vector<UniqueFd>& fds) {
@@ -218,20 +239,19 @@ void RingRouter::settle() {
 }
 
 void RingRouter::settle(Camera& camera, CameraEdge& edge) {
-  if (edge.newest && !writer_lives(camera, edge)) forget_pixels(*edge.newest);
+  const bool lives = writer_lives(edge, camera.writer_of(edge));
+  if (edge.newest && !lives) forget_pixels(*edge.newest);
   for (EdgeReader& reader : edge.readers) {
     if (reader.unsettled) {
       settle(camera, edge, reader);
-    } else if (reader.unoffered && writer_lives(camera, edge)) {
+    } else if (reader.unoffered && lives) {
       offer(camera, edge, reader);  // its writer has put right what a reader had written there
     }
   }
 }
 
 void RingRouter::settle(Camera& camera, CameraEdge& edge, EdgeReader& reader) {
-  const bool cleared = !edge.newest || !reader.seat || !writer_lives(camera, edge) ||
-                       edge.newest->observer.reader_state(*reader.seat) == ReaderState::empty;
-  if (!cleared) return;
+  if (!is_cleared(edge, reader, writer_lives(edge, camera.writer_of(edge)))) return;
   edge.end_seat(reader);
   reader.unsettled = false;
   if (edge.cell) return offer(camera, edge, reader);  // a mosaic counts the ticks of its clock

@@ -45,6 +45,11 @@ class RingRouter {
   void offer(Camera& camera, CameraEdge& edge, EdgeReader& reader);
   // Likewise to a mosaic's node, of all its cells' edges.
   void offer_cells(const Camera& mosaic, const CameraNode& node);
+  // Of an edge between the process of links and a worker, which is no camera's (guest_stages.h): a ring that was made,
+  static void add(CameraEdge& edge, const messages::FrameRing& ring, std::shared_ptr<FrameRingMemory> memory);
+  // and what offer() and settle() do for a camera's: its one reader is given the newest ring, where it `is_ready`.
+  // False: that has to be replaced.
+  [[nodiscard]] bool follow(CameraEdge& edge, ProcessId writer, bool is_ready);
   // All that its master has not finished, to one that knows the camera.
   void pass_on_packets(const Camera& camera);
   // All that the publisher has not finished.
@@ -58,7 +63,7 @@ class RingRouter {
   bool is_ready_for_ring(const Camera& camera, const CameraEdge& edge, const EdgeReader& reader);
   void renew(const Camera& camera, CameraEdge& edge, const std::string& why);
   void send(const CameraEdge& edge, EdgeReader& reader);
-  bool writer_lives(const Camera& camera, const CameraEdge& edge);
+  bool writer_lives(const CameraEdge& edge, ProcessId writer);
   void pass_on(const Camera& camera, const PacketRings<SourceRingStart>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<StreamParameters>::Ring& ring);
   void pass_on(const Camera& camera, Output& output, const PacketRings<AudioParameters>::Ring& ring);

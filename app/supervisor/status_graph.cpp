@@ -34,7 +34,7 @@ GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
   return {.kind = Kind::node,
           .name = camera.name(),
           .stage = planned.size() > 1 ? place + 1 : 0,
-          .process = fmt::format("worker {}", node.worker),
+          .process = node.remote.empty() ? fmt::format("worker {}", node.worker) : "link",
           .gpu = node.gpu,
           .cells = static_cast<unsigned>(camera.cells.size())};
 }

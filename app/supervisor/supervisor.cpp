@@ -66,8 +66,7 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                  {[this](ManagedProcess& process) {
                     setup_.send_all(process);
                     if (process.kind == ProcessKind::cluster) cluster_.send_setup(process);
-                    const bool has_links = process.kind == ProcessKind::link || !process.place.peer.empty();
-                    if (has_links || process.place.is_guest) processes_.send(process, exchange_.identity());
+                    if (process.kind == ProcessKind::link) processes_.send(process, exchange_.identity());
                     if (process.kind != ProcessKind::publisher) return;
                     cluster_.send_recorded();
                     exchange_.share_again();
@@ -108,10 +107,8 @@ void Supervisor::add_processes(const RigPlan& plan) {
   processes_.add(ProcessKind::publisher, {});
   for (unsigned w = 0; w < plan.workers.size(); ++w) {
     const WorkerPlan& worker = plan.workers[w];
-    ProcessPlace place{worker.gpu, gpu_name(rig_.machine.devices, worker.gpu), gpus_of_worker(plan, w),
-                       worker.numa_node, worker.cpus};
-    place.peer = worker.node;
-    processes_.add(ProcessKind::worker, std::move(place));
+    processes_.add(ProcessKind::worker, {worker.gpu, gpu_name(rig_.machine.devices, worker.gpu),
+                                         gpus_of_worker(plan, w), worker.numa_node, worker.cpus});
   }
   if (!rig_.config->cluster) return;
   processes_.add(ProcessKind::cluster, {});
@@ -265,8 +262,9 @@ bool Supervisor::needed(const ManagedProcess& process) const {
   if (rig_.phase == RunPhase::draining && process.kind == ProcessKind::source) return false;
   if (process.kind == ProcessKind::publisher && serves(*rig_.config)) return true;
   if (process.kind == ProcessKind::cluster) return true;
-  if (process.kind == ProcessKind::link) return rig_.phase == RunPhase::running && links_.any();
-  if (process.place.is_guest) return rig_.phase == RunPhase::running && guest_stages_.needs(process);
+  const bool runs = rig_.phase == RunPhase::running;
+  if (process.kind == ProcessKind::link && runs && (links_.any() || guest_stages_.any())) return true;
+  if (process.place.for_others) return runs && guest_stages_.needs(process);
   return std::ranges::any_of(rig_.cameras.all(), [&](const Camera& camera) { return has_work(process, camera); });
 }
 
@@ -277,13 +275,16 @@ bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
     lifecycle_.on_master_death(process.id);
     roster_.isolate_cameras_of(process);
   }
-  if (process.kind == ProcessKind::link) links_.on_death();
-  if (process.kind == ProcessKind::worker) {
-    if (process.place.is_guest) guest_stages_.on_death(process);
-    remote_stages_.on_death(process);
-    moves_.on_worker_death(process.number);
-    lifecycle_.on_worker_death(process.number);
+  if (process.kind == ProcessKind::link) {
+    links_.on_death();
+    guest_stages_.on_link_death();
+    remote_stages_.on_death();
   }
+  if (process.kind == ProcessKind::worker) {
+    guest_stages_.on_worker_death(process);
+    moves_.on_worker_death(process.number);
+  }
+  if (process.kind == ProcessKind::worker || process.kind == ProcessKind::link) lifecycle_.on_worker_death(process.id);
   const bool no_source = rig_.phase == RunPhase::draining && process.kind == ProcessKind::source;
   if (no_source) lifecycle_.give_up_sources();
   lost_gpus_.on_death(process, info);

@@ -108,7 +108,7 @@ class Supervisor {
   LinkExchange exchange_{rig_, processes_, cluster_control_, port_};
   MosaicLinks links_{rig_, processes_, setup_, rings_, cluster_, cluster_control_, exchange_};
   RemoteStages remote_stages_{rig_, processes_, exchange_};
-  GuestStages guest_stages_{rig_, processes_, cluster_, cluster_control_, exchange_};
+  GuestStages guest_stages_{rig_, processes_, rings_, cluster_, cluster_control_, exchange_};
   MessageRouter messages_{rig_,   processes_, lifecycle_,       rings_,    roster_,      changes_,
                           moves_, cluster_,   cluster_control_, exchange_, guest_stages_};
   RunAccounts accounts_{rig_, processes_, port_};

@@ -80,12 +80,13 @@ std::vector<WorkerChoice::Candidate> WorkerChoice::candidates() const {
   std::vector<Candidate> found(processes_.count(ProcessKind::worker));
   for (unsigned w = 0; w < found.size(); ++w) {
     const ProcessPlace& place = processes_.worker(w).place;
-    found[w] = {place.gpu, place.sees, place.peer, place.is_guest, 0, 0};
+    found[w] = {place.gpu, place.sees, place.for_others, 0, 0};
   }
   for (const Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part() || camera.relocation) continue;
     const double cores = cores_for_each(*camera.config, camera.nodes.size());
     for (const CameraNode& node : camera.nodes) {
+      if (!node.remote.empty()) continue;
       ++found[node.worker].cameras;
       found[node.worker].cores += cores;
     }
@@ -112,7 +113,7 @@ std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, do
   std::map<unsigned, unsigned> chosen;
   for (std::size_t n = 0; n < camera.nodes.size(); ++n) {
     const NodePlan& node = camera.nodes[n];
-    if (chosen.contains(node.worker)) continue;
+    if (!node.remote.empty() || chosen.contains(node.worker)) continue;
     std::vector<Device> needs;
     for (std::size_t other = 0; other < camera.nodes.size(); ++other) {
       if (camera.nodes[other].worker != node.worker) continue;
@@ -127,15 +128,13 @@ std::map<unsigned, unsigned> WorkerChoice::best_for(const CameraPlan& camera, do
 unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::vector<Device>& needs,
                                 std::vector<Candidate>& candidates, const std::map<unsigned, unsigned>& taken) {
   const auto load = [&](unsigned w) { return std::pair(candidates[w].cores, candidates[w].cameras); };
-  const auto remote = remote_place(node.remote);
-  const std::string peer = remote ? remote->node : "";
   std::optional<unsigned> best;
   unsigned of_the_cpu = 0;
   for (unsigned w = 0; w < candidates.size(); ++w) {
     const Candidate& candidate = candidates[w];
-    const bool is_own = candidate.peer.empty() && !candidate.is_guest;
-    const unsigned number = on_gpu(candidate.gpu) || !is_own ? 0 : of_the_cpu++;
-    bool fits = candidate.gpu == node.gpu && candidate.peer == peer && !candidate.is_guest;
+    if (candidate.for_others) continue;
+    const unsigned number = on_gpu(candidate.gpu) ? 0 : of_the_cpu++;
+    bool fits = candidate.gpu == node.gpu;
     for (const Device& gpu : needs) fits = fits && sees(candidate.sees, gpu);
     if (node.cpu_worker) fits = fits && number == *node.cpu_worker;
     const bool is_taken = std::ranges::any_of(taken, [w](const auto& other) { return other.second == w; });
@@ -143,7 +142,7 @@ unsigned WorkerChoice::best_for(const NodePlan& node, double cores, const std::v
   }
   while (!best) {
     if (candidates.size() == max_workers) throw Error("there are as many workers as there can be, and none fits");
-    candidates.push_back({node.gpu, needs, peer, false, 0, 0});
+    candidates.push_back({node.gpu, needs});
     if (!node.cpu_worker || of_the_cpu++ == *node.cpu_worker) best = static_cast<unsigned>(candidates.size() - 1);
   }
   ++candidates[*best].cameras;
@@ -191,12 +190,12 @@ CameraPlan WorkerChoice::choose(const CameraConfig& config, bool displaced) {
     WorkerPlan planned = of != chosen.end() ? placed.workers[of->first] : WorkerPlan();
     if (displaced && !on_gpu(all[w].gpu)) planned.cpus.clear();  // all of a GPU's cameras may come there
     if (on_gpu(all[w].gpu)) add_all(all[w].sees, gpus_that_decode());
-    ProcessPlace place{all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees, planned.numa_node,
-                       planned.cpus};
-    place.peer = all[w].peer;
-    processes_.add(ProcessKind::worker, std::move(place));
+    processes_.add(ProcessKind::worker, {all[w].gpu, gpu_name(rig_.machine.devices, all[w].gpu), all[w].sees,
+                                         planned.numa_node, planned.cpus});
   }
-  for (NodePlan& node : placed.camera.nodes) node.worker = chosen.at(node.worker);
+  for (NodePlan& node : placed.camera.nodes) {
+    if (node.remote.empty()) node.worker = chosen.at(node.worker);
+  }
   return placed.camera;
 }
 

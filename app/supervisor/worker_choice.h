@@ -21,8 +21,9 @@ class WorkerChoice {
 
   // Throws Error where there is none for one of them. Changes nothing.
   void require(std::span<const CameraConfig> coming) const;
-  // Its nodes' workers are the numbers of processes, which have been added where they are new. `displaced`: it stands
-  // in for one on a GPU, and where it needs a new worker on the CPU, that has all cores. Throws Error.
+  // Its nodes' workers are the numbers of processes, which have been added where they are new, or no_worker.
+  // `displaced`: it stands in for one on a GPU, and where it needs a new worker on the CPU, that has all cores. Throws
+  // Error.
   CameraPlan choose(const CameraConfig& config, bool displaced = false);
 
  private:
@@ -30,10 +31,9 @@ class WorkerChoice {
   struct Candidate {
     Device gpu;
     std::vector<Device> sees;
-    std::string peer = {};  // as ProcessPlace's
-    bool is_guest = false;  // likewise
-    double cores = 0;       // that its nodes need
-    unsigned cameras = 0;   // nodes of cameras
+    bool for_others = false;  // as ProcessPlace's
+    double cores = 0;         // that its nodes need
+    unsigned cameras = 0;     // nodes of cameras
   };
   struct Placed {
     CameraPlan camera;  // its workers are places in the next one

@@ -19,7 +19,7 @@ using std::chrono::seconds;
 constexpr auto patience_dropping = milliseconds(500);
 constexpr auto most_patience = seconds(8);       // with one that is always late
 constexpr auto patience_blocking = seconds(30);  // as with any reader or writer
-// As long as frames wait for a link to another node (app/remote/stage_links.cpp), and until it is noticed that it is
+// As long as frames wait for a link to another node (app/link/link_thread.cpp), and until it is noticed that it is
 // gone.
 constexpr auto patience_elsewhere = seconds(7);
 

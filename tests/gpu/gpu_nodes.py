@@ -175,8 +175,8 @@ def stages(check):
         if not eventually(lambda: len(nodes.links("a")) == 4 and all(link["delivered"] > 30 for link in nodes.links("a")), 60):
             raise Broken(f"no frames come back: {nodes.links('a')}")
         time.sleep(5)
-        guest = next(role for role in nodes.rigs["b"].roles() if role.startswith("guest"))
-        nodes.rigs["b"].kill(nodes.rigs["b"].pid_of(guest))
+        worker = next(role for role in nodes.rigs["b"].roles() if role.startswith("worker"))
+        nodes.rigs["b"].kill(nodes.rigs["b"].pid_of(worker))
         gaps = longest_gaps(nodes, 10)
         report = nodes.rigs["a"].end(40)
         check.log("stages", json.dumps(report, indent=1))
@@ -186,14 +186,14 @@ def stages(check):
             files[camera] = check.folder / f"nodes-{camera}.mkv"
             check.programs.must("ffmpeg", "-nostdin", "-v", "error", "-ss", 1, "-i", file, "-frames:v", 25, "-c:v", "libx264", "-qp",
                                 0, "-y", files[camera])
-    check.expect("the guest's GPU process killed: frames come back", len(gaps) == 2 and max(gaps.values()) < 5,
+    check.expect("the other node's worker killed: frames come back", len(gaps) == 2 and max(gaps.values()) < 5,
                  "longest time without one: " + ", ".join(f"{part} {gap:.1f} s" for part, gap in gaps.items()))
     for camera in ("stage", "tiles"):
         value = psnr(check, files[camera], files["home"])
         check.expect(f"filters on another node's GPU ({camera}): frames against those at home", value >= 50, f"{value:.1f} dB",
                      ">= 50 dB")
         seen = report["cameras"][camera]
-        check.add(f"{camera}: frames, lost with the killed guest, p50 and p95",
+        check.add(f"{camera}: frames, lost with the killed worker, p50 and p95",
                   f"{seen['frames']['encoded']}, {dropped(seen)}, {seen['latency_ms']['p50']:.1f} and {seen['latency_ms']['p95']:.1f} ms")
     seen = report["cameras"]["home"]
     check.expect("home: lost nothing meanwhile", dropped(seen) == 0, f"{dropped(seen)}; p50 {seen['latency_ms']['p50']:.1f} ms")

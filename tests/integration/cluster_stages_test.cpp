@@ -107,6 +107,13 @@ class ClusterStages : public testing::Test {
     ASSERT_NE(found, 0) << nodes_.at(node)->log();
     ASSERT_EQ(::kill(found, SIGKILL), 0);
   }
+  // Processes of a's that died.
+  [[nodiscard]] std::size_t deaths_at_a() const {
+    const std::string log = nodes_.at("a")->log();
+    std::size_t deaths = 0;
+    for (std::size_t at = log.find(" died ("); at != std::string::npos; at = log.find(" died (", at + 1)) ++deaths;
+    return deaths;
+  }
   // As a shows it: the state, and why.
   [[nodiscard]] std::string state_of(const std::string& camera) const {
     const json seen = asked("a", "status");
@@ -164,9 +171,11 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   ASSERT_NO_FATAL_FAILURE(gather_at_a());
   EXPECT_THAT(come_back(), testing::UnorderedElementsAre(testing::Key("lane, filter 1"), testing::Key("yard, tile 1")));
 
-  kill_process("b", "guest");
+  kill_process("b", "worker");
   ASSERT_TRUE(flows()) << logs();
-  kill_process("a", "relay");
+  kill_process("b", "link");
+  ASSERT_TRUE(flows()) << logs();
+  kill_process("a", "link");
   ASSERT_TRUE(flows()) << logs();
   for (const pid_t pid : nodes_.at("b")->processes()) ::kill(pid, SIGKILL);
   EXPECT_TRUE(eventually([&] { return state_of("yard") == yard_waits && state_of("lane") == lane_waits; }))
@@ -176,6 +185,7 @@ TEST_F(ClusterStages, AreDoneThereAndGoOnWhateverDies) {
   nodes_.erase("b");
   start("b");
   ASSERT_TRUE(flows()) << logs();
+  EXPECT_EQ(deaths_at_a(), 1U) << "but for the one that was killed, a node that comes again ends no process";
 
   nodes_.at("a")->signal(SIGTERM);
   ASSERT_EQ(nodes_.at("a")->wait(), 0) << nodes_.at("a")->log();

@@ -1,5 +1,5 @@
 // Which frames that were sent to another node are lost.
-#include "app/remote/flight.h"
+#include "app/link/flight.h"
 
 #include <gtest/gtest.h>
 

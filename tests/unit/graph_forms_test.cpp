@@ -90,7 +90,7 @@ TEST(GraphText, ShowsWhatAnotherNodeDoes) {
             "worker 0  cpu  all cores  1 camera, 1.0 cores for each output\n"
             "  cam0: libavcodec in master -> host, immediate -> blur -> frames\n"
             "  cam0: host, immediate -> h264 (libx264)\n"
-            "relay 1  node west  all cores\n"
+            "link  all cores\n"
             "  cam0: host, immediate -> sharpen -> frames, on west/0\n"
             "publisher  all cores\n"
             "rings\n"
@@ -98,7 +98,7 @@ TEST(GraphText, ShowsWhatAnotherNodeDoes) {
             "  1 x frame ring (host, immediate): a node on the CPU makes the frames\n"
             "  1 x frame ring (host, immediate): frames come from west/0 over the network\n"
             "  1 x packet ring (host, immediate): packets are in host memory\n");
-  EXPECT_THAT(to_dot(graph), HasSubstr("label=\"relay 1, node west\""));
+  EXPECT_THAT(to_dot(graph), HasSubstr("label=\"link\""));
 }
 
 TEST(GraphText, IsShortForManyCameras) {

@@ -63,7 +63,6 @@ const std::vector<Folder>& rooms() {
                                           {"worker", {"rings", "control", "config"}},
                                           {"publisher", {"rings", "control", "config"}},
                                           {"link", {"rings", "control", "config"}},
-                                          {"remote", {"worker", "link", "rings", "control", "config"}},
                                           {"cluster", {"placement", "control", "config"}},
                                           {"mpi", {"cluster", "placement", "config"}},
                                           {"commands", {"control", "config"}}};

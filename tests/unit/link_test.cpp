@@ -213,7 +213,7 @@ TEST(LinkAlone, APeerThatComesToListenElsewhereIsGoneFromWhereItWas) {
   const auto first = listening_wire();
   const auto second = listening_wire();
   const auto peer = std::make_shared<SharedPeer>(PeerPlace{first->address()});
-  const auto wire = make_peer_wire(peer, std::nullopt);
+  const auto wire = make_peer_wire(peer);
   NoInbox inbox;
   wire->open();
   EXPECT_FALSE(wire->receive(Clock::now(), inbox));

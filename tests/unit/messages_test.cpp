@@ -17,7 +17,6 @@
 #include "app/control/messages/link_process.h"
 #include "app/control/messages/load.h"
 #include "app/control/messages/packet_rings.h"
-#include "app/control/messages/remote.h"
 #include "app/control/messages/run_node.h"
 #include "app/control/messages/setup.h"
 #include "app/control/messages/to_master.h"

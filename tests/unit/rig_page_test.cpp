@@ -260,6 +260,24 @@ TEST(RigPage, RefusesAWrongPartOrProcess) {
   EXPECT_THROW(std::ignore = &RigPage::create(0).publish(OutputId(0)), Error);
 }
 
+// What another machine does is accounted for as if a worker did it.
+TEST(RigPage, OfTheProcessOfLinksIsAWorkers) {
+  RigPage page = RigPage::create(2);
+  EXPECT_THROW(std::ignore = &page.node(NodeId(1), link_process), Error) << "it is in clusters alone";
+  page.add(link_process);
+  const RigPage links = opened(page, link_process);
+  links.link(EdgeId(1), link_process).counts.taken = 3;
+  links.link(EdgeId(1), link_process).there.taken = 4;
+  links.node(NodeId(1), link_process).counters.add(Counter::converted, 5);
+  EXPECT_EQ(page.link(EdgeId(1), link_process).counts.taken, 3U);
+  EXPECT_EQ(page.link(EdgeId(1), link_process).there.taken, 4U);
+  EXPECT_EQ(page.node(NodeId(1), link_process).counters.of(Counter::converted), 5U);
+  EXPECT_THROW(std::ignore = &page.link(EdgeId(1), first_worker), Error);
+  page.clear(EdgeId(1), first_worker, link_process);
+  EXPECT_EQ(page.link(EdgeId(1), link_process).counts.taken, 0U);
+  EXPECT_EQ(page.link(EdgeId(1), link_process).there.taken, 0U);
+}
+
 TEST(RigPage, HasAPageForEachMaster) {
   std::set<ProcessId> ids{source_process, publisher_process};
   for (unsigned worker = 0; worker < max_workers; ++worker) ids.insert(worker_process(worker));

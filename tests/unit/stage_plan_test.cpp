@@ -66,11 +66,11 @@ TEST(StagePlan, AnotherNodesWorkComesBackToBeEncoded) {
   ASSERT_THAT(camera.nodes, SizeIs(3));
   EXPECT_EQ(camera.nodes[1].remote, "b/0");
   EXPECT_EQ(camera.nodes[1].first_filter, 1U);
-  EXPECT_EQ(placed.workers.at(camera.nodes[1].worker).node, "b");
+  EXPECT_EQ(camera.nodes[1].worker, no_worker);
   EXPECT_EQ(camera.nodes[0].output, (RingMemory{MemoryKind::host, ReadySignal::immediate, gpu_number(1)}));
   EXPECT_EQ(camera.nodes[1].output, RingMemory());
   EXPECT_EQ(camera.nodes[2].remote, "");
-  EXPECT_EQ(placed.workers.at(camera.nodes[2].worker).node, "");
+  EXPECT_EQ(placed.workers.at(camera.nodes[2].worker).gpu, camera.nodes[2].gpu);
 }
 
 TEST(StagePlan, ATileElsewhereReadsTheSourcesFramesFromHostMemory) {
@@ -84,8 +84,7 @@ TEST(StagePlan, ATileElsewhereReadsTheSourcesFramesFromHostMemory) {
   EXPECT_EQ(camera.nodes[2].gpu, gpu_number(0)) << "it is joined here";
 }
 
-// They all read the source's edge, and one worker sends an edge's frames once.
-TEST(StagePlan, TilesOnOneOtherNodeHaveAWorkerEach) {
+TEST(StagePlan, TilesOnOtherNodesTakeNoWorkersHere) {
   RigConfig rig = staged({"cpu", {}, "auto"});
   rig.cameras[0].placement->tiles = {"b/cpu", "cpu", "b/cpu", "c/cpu"};
   rig.cameras.push_back(rig.cameras[0]);
@@ -93,11 +92,8 @@ TEST(StagePlan, TilesOnOneOtherNodeHaveAWorkerEach) {
   const RigPlan placed = plan(rig, cpu_machine({0, 1}));
   for (const CameraPlan& camera : placed.cameras) {
     ASSERT_THAT(camera.nodes, SizeIs(5));
-    EXPECT_NE(camera.nodes[0].worker, camera.nodes[2].worker);
-    EXPECT_EQ(placed.workers.at(camera.nodes[0].worker).node, "b");
-    EXPECT_EQ(placed.workers.at(camera.nodes[2].worker).node, "b");
-    EXPECT_EQ(placed.workers.at(camera.nodes[3].worker).node, "c");
-    EXPECT_EQ(camera.nodes[0].worker, placed.cameras[0].nodes[0].worker) << "which works for both cameras";
+    for (const std::size_t tile : {0, 2, 3}) EXPECT_EQ(camera.nodes[tile].worker, no_worker);
+    for (const std::size_t here : {1, 4}) EXPECT_LT(camera.nodes[here].worker, placed.workers.size());
   }
 }
 

@@ -5,16 +5,13 @@
 #include "app/control/messages/link_process.h"
 #include "app/control/messages/links_found.h"
 #include "app/control/messages/links_json.h"
-#include "app/control/messages/remote.h"
 #include "app/control/messages/to_worker.h"
 #include "app/control/stream_json.h"
 
 namespace campipe {
 
-template struct JsonOfAll<messages::ToRemote>;
-template struct JsonOfAll<messages::FromRemote>;
-template struct JsonOfAll<messages::ToGuest>;
-template struct JsonOfAll<messages::FromGuest>;
+template struct JsonOfAll<messages::ToWorker>;
+template struct JsonOfAll<messages::FromWorker>;
 template struct JsonOfAll<messages::ToLink>;
 template struct JsonOfAll<messages::FromLink>;
 template struct JsonOfAll<MessageList<messages::LinksFound>>;

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "app/control/messages/edges.h"
+#include "app/control/messages/from_worker.h"
 #include "app/control/messages/links.h"
+#include "app/control/messages/nodes.h"
 #include "app/control/messages/run.h"
+#include "app/control/messages/run_node.h"
 
 namespace campipe::messages {
 
-using ToLink = MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink, OfferFrameRing, Leave>;
-using FromLink = MessageList<FrameRing, EdgeDone, LinkListens, LinkTransports>;
+// Nodes: those whose work another node of the cluster does. To the supervisor each is one like any other.
+using ToLink = MessageList<LinkIdentity, SendLink, ReceiveLink, StopLink, OfferFrameRing, RunNode, RenewRing, EdgeOver,
+                           ForgetNode, Leave>;
+using FromLink = MessageList<FrameRing, EdgeDone, LinkListens, LinkTransports, NodeDone, FrameRingLost>;
 
 }  // namespace campipe::messages

@@ -1,5 +1,6 @@
-// To and from a process that has ends of links to other nodes: that of links (app/link/link_process.h), and workers
-// that do work of other nodes or have it done there (app/remote). Messages (app/control/messages/parts.h).
+// To and from the process that has the ends of links to other nodes (app/link/link_process.h): messages
+// (app/control/messages/parts.h). Of a node whose work another node of the cluster does, both links are named by the
+// edge that the node writes.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/config/drop_policy.h"
 #include "app/config/link_transport.h"
 #include "app/control/messages/parts.h"
 
@@ -23,7 +25,7 @@ struct LinkIdentity {
 };
 
 // Frames of the edge, whose rings follow (OfferFrameRing), are to be sent there. Sent again where the peer has come to
-// listen elsewhere.
+// listen elsewhere, or is another one.
 struct SendLink {
   static constexpr std::string_view type = "send_link";
   EdgeId edge;
@@ -34,9 +36,12 @@ struct SendLink {
   bool encrypted = true;
   LinkTransport transport = LinkTransport::zeromq;
   bool again = false;  // it goes on for one that died: what that has counted stays
+  DropPolicy drop_policy = DropPolicy::drop;
+  unsigned queue_size = 8;  // frames that may wait in the ring
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("address", m.address), f("peer_key", m.peer_key), f("taken", m.taken),
-        f("encrypted", m.encrypted), f("transport", m.transport), f("again", m.again);
+        f("encrypted", m.encrypted), f("transport", m.transport), f("again", m.again), f("drop_policy", m.drop_policy),
+        f("queue_size", m.queue_size);
   }
 };
 
@@ -51,6 +56,7 @@ struct ReceiveLink {
   bool encrypted = true;
   LinkTransport transport = LinkTransport::zeromq;
   std::string peer_key;  // who may come
+  DropPolicy drop_policy = DropPolicy::drop;
   unsigned queue_size = 2;
   std::uint64_t epoch = 1;  // of the first ring
   std::uint64_t base = 0;   // frames of earlier epochs
@@ -58,7 +64,8 @@ struct ReceiveLink {
   static void fields(auto& m, auto&& f) {
     f("edge", m.edge), f("name", m.name), f("host", m.host), f("first_port", m.first_port), f("last_port", m.last_port),
         f("encrypted", m.encrypted), f("transport", m.transport), f("peer_key", m.peer_key),
-        f("queue_size", m.queue_size), f("epoch", m.epoch), f("base", m.base), f("again", m.again);
+        f("drop_policy", m.drop_policy), f("queue_size", m.queue_size), f("epoch", m.epoch), f("base", m.base),
+        f("again", m.again);
   }
 };
 

@@ -1,4 +1,6 @@
-// A node whose work another node of the cluster does, in its relay: the two links, and what is under way over them.
+// A node whose work another node of the cluster does (`placement: {filter: node-b/0}`), in the process of links: frames
+// of the edge that it reads go there over a link, and what is made of them comes back over another link, into rings of
+// the edge that it writes. What is under way is known here, so that each frame is counted.
 #pragma once
 
 #include <functional>
@@ -7,17 +9,18 @@
 
 #include "app/control/messages/links.h"
 #include "app/control/messages/run_node.h"
+#include "app/link/flight.h"
 #include "app/link/link_thread.h"
-#include "app/remote/flight.h"
 #include "core/clock.h"
 
 namespace campipe {
 
 struct EdgeWriterBlock;
+struct LinkBlock;
 class RigPage;
 
 // Main thread, but for what Events say.
-class RelayedNode {
+class RemoteNode {
  public:
   // Called on threads of links.
   struct Events {
@@ -25,21 +28,20 @@ class RelayedNode {
     std::function<void(EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate)> on_ring;
   };
   // `page` outlives it.
-  RelayedNode(const messages::RunNode& asked, const RigPage& page, Events events);
-  ~RelayedNode();
+  RemoteNode(const messages::RunNode& asked, const RigPage& page, Events events);
+  ~RemoteNode();
 
-  [[nodiscard]] EdgeId input() const { return input_; }
   [[nodiscard]] EdgeId output() const { return output_.edge; }
-  // How the other node is reached, or is now: another one than before is reached by another process.
+  // How the other node is reached; again where that has changed. `keys`: none: no encryption.
   void send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys);
   void receive_by(const messages::ReceiveLink& link, const std::optional<LinkKeys>& keys);
-  // A ring of the input.
+  // A ring of the edge that it reads.
   void add(const LinkedRing& ring);
   // No further one comes.
   void finish() { finishing_ = true; }
   void abandon() { abandoned_ = finishing_ = true; }
   // The output's ring is to be replaced.
-  void renew();
+  void renew() { renews_ = receiving_ != nullptr; }
 
   // To be called ten times a second. True: all is done.
   bool tick();
@@ -49,13 +51,12 @@ class RelayedNode {
   void begin_receiving();
   bool drain();
 
-  EdgeId input_;
   messages::WrittenEdge output_;  // with the next ring's epoch and base
   DropPolicy policy_;
   unsigned queue_size_;
-  const RigPage& page_;
   Events events_;
   EdgeWriterBlock& block_;
+  LinkBlock& counts_;
   Flight flight_;
   std::optional<messages::SendLink> send_;        // none: not known yet,
   std::optional<messages::ReceiveLink> receive_;  // likewise
@@ -69,6 +70,7 @@ class RelayedNode {
   bool finishing_ = false;
   bool abandoned_ = false;
   bool sent_all_ = false;
+  bool is_done_ = false;
   std::size_t under_way_ = 0;  // at progress_
   Clock::time_point progress_;
 };

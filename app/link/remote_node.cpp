@@ -1,9 +1,8 @@
-#include "app/remote/relayed_node.h"
+#include "app/link/remote_node.h"
 
 #include <utility>
 
-#include "app/remote/stage_links.h"
-#include "core/log.h"
+#include "app/control/child.h"
 #include "ipc/drop_causes.h"
 #include "ipc/edge_blocks.h"
 #include "ipc/rig_page.h"
@@ -11,56 +10,60 @@
 namespace campipe {
 namespace {
 
-// That frames which the other node has still in hands come back, one after another, when no more are sent.
+// That frames which the other node still has come back, one after another, when no more are sent.
 constexpr auto patience = std::chrono::seconds(2);
 
 }  // namespace
 
-RelayedNode::RelayedNode(const messages::RunNode& asked, const RigPage& page, Events events)
-    : input_(asked.inputs.at(0)),
-      output_(asked.edges.at(0)),
+RemoteNode::RemoteNode(const messages::RunNode& asked, const RigPage& page, Events events)
+    : output_(asked.edges.at(0)),
       policy_(asked.drop_policy),
       queue_size_(asked.queue_size),
-      page_(page),
       events_(std::move(events)),
       block_(page.edge_writer(output_.edge, page.own())),
+      counts_(page.link(output_.edge, page.own())),
       next_epoch_(output_.epoch) {}
 
 // Threads of links use the rest.
-RelayedNode::~RelayedNode() {
+RemoteNode::~RemoteNode() {
   sending_.reset();
   receiving_.reset();
 }
 
-void RelayedNode::send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys) {
+void RemoteNode::send_by(const messages::SendLink& link, const std::optional<LinkKeys>& keys) {
   send_ = link;
   send_keys_ = keys;
-  if (sending_) sending_->set_peer(link.address, link.transport);
+  if (sending_) sending_->set_peer({link.address, link.transport, keys});
 }
 
-void RelayedNode::receive_by(const messages::ReceiveLink& link, const std::optional<LinkKeys>& keys) {
+void RemoteNode::receive_by(const messages::ReceiveLink& link, const std::optional<LinkKeys>& keys) {
   receive_ = link;
   receive_keys_ = keys;
+  renew();
 }
 
-void RelayedNode::renew() { renews_ = receiving_ != nullptr; }
-
 // A ring that has been offered is read by one end alone.
-void RelayedNode::add(const LinkedRing& ring) {
+void RemoteNode::add(const LinkedRing& ring) {
   if (sending_) return sending_->add(ring);
   unsent_ = ring;
 }
 
-void RelayedNode::begin_sending() {
-  const auto on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
-  const auto on_unsent = [this](std::uint64_t number) {
+void RemoteNode::begin_sending() {
+  SendingEnd::Rules rules;
+  rules.on_taken = [this](std::uint64_t number) { flight_.leaves(number); };
+  rules.on_unsent = [this](std::uint64_t number) {
     if (flight_.stays(number)) counter(block_.unpublished, DropCause::link_lost).fetch_add(1);
   };
-  sending_ = send_stage(*send_, send_keys_, page_.link(input_, page_.own()), policy_, queue_size_, on_taken, on_unsent);
+  LinkCounts& counts = begin_counts(counts_.there, send_->again);
+  messages::SendLink link = *send_;
+  link.taken = counts.taken;
+  link.drop_policy = policy_;
+  link.queue_size = queue_size_;
+  sending_ = std::make_unique<SendingThread>(link, send_keys_, counts, std::move(rules));
   if (unsent_) sending_->add(*std::exchange(unsent_, std::nullopt));
 }
 
-void RelayedNode::begin_receiving() {
+void RemoteNode::begin_receiving() {
   ReceivingThread::Events events;
   events.on_listens = [this](unsigned port) { events_.on_listens(output_.edge, port); };
   events.on_ring = [this](const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate, int /*rotation*/) {
@@ -75,17 +78,19 @@ void RelayedNode::begin_receiving() {
     return arrival.is_awaited;
   };
   messages::ReceiveLink link = *receive_;
-  LinkCounts& counts = counts_of(page_.link(output_.edge, page_.own()), link.again);
+  LinkCounts& counts = begin_counts(counts_.counts, link.again);
   receive_->again = true;
+  link.drop_policy = output_.drop_policy;
   link.queue_size = output_.queue_size;
   link.epoch = next_epoch_;
   link.base = output_.base;
-  receiving_ =
-      std::make_unique<ReceivingThread>(std::move(link), receive_keys_, counts, std::move(events), output_.drop_policy);
+  receiving_ = std::make_unique<ReceivingThread>(std::move(link), receive_keys_, counts, std::move(events));
 }
 
-bool RelayedNode::tick() {
-  require_beats(sending_.get(), receiving_.get());
+bool RemoteNode::tick() {
+  if (is_done_) return true;
+  if ((sending_ && sending_->hangs()) || (receiving_ && receiving_->hangs()))
+    fail_process("a thread of a link to another node hangs");
   if (sending_ && sending_->is_over()) {
     sending_.reset();
     sent_all_ = true;
@@ -101,11 +106,12 @@ bool RelayedNode::tick() {
     if (!receiving_ && receive_) begin_receiving();
     return false;
   }
-  return drain();
+  is_done_ = drain();
+  return is_done_;
 }
 
 // First all goes there, then what is made of it comes back.
-bool RelayedNode::drain() {
+bool RemoteNode::drain() {
   if (abandoned_ && sending_) sending_->leave();
   if (!sending_) {
     sent_all_ = true;
