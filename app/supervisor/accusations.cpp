@@ -13,6 +13,7 @@
 namespace campipe {
 namespace {
 
+constexpr auto look_interval = std::chrono::milliseconds(200);
 constexpr auto accusation_window = std::chrono::seconds(60);  // as QuarantinePolicy's
 
 // The publisher may have taken the ring for finished.
@@ -26,6 +27,9 @@ void offer_newest_packets(const ManagedProcess& process, Output& output) {
 }  // namespace
 
 void Accusations::follow() {
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + look_interval;
   for (Camera& camera : rig_.cameras.all()) {
     if (!camera.takes_part()) continue;
     follow_packets(camera);

@@ -32,6 +32,7 @@ class Accusations {
   RigState& rig_;
   Processes& processes_;
   CrashAttribution& crashes_;
+  Clock::time_point next_look_{};
   std::map<std::pair<ProcessId, ProcessId>, Clock::time_point> accused_at_;  // last, by accuser and accused
 };
 

@@ -13,11 +13,14 @@
 namespace campipe {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto start_silence = seconds(15);  // until the first heartbeat
-constexpr std::uint32_t hang = 0;            // as the fault of a thread that did not beat
-constexpr auto soon = seconds(60);           // what crashes again so soon does so for the same packet
+constexpr auto start_silence = seconds(15);          // until the first heartbeat
+constexpr auto well_within = milliseconds(150);      // of its last heartbeat: a process beats every 100 ms
+constexpr auto thread_interval = milliseconds(200);  // between two looks at cameras' threads, which have seconds
+constexpr std::uint32_t hang = 0;                    // as the fault of a thread that did not beat
+constexpr auto soon = seconds(60);                   // what crashes again so soon does so for the same packet
 
 // A first use of a GPU takes seconds where no driver daemon keeps it awake, and it comes before the first heartbeat.
 constexpr auto start_silence_per_gpu = seconds(5);
@@ -65,19 +68,26 @@ bool CrashAttribution::any_thread(const ManagedProcess& process, const Look& loo
 }
 
 void CrashAttribution::find_hung() {
+  const auto now = Clock::now();
+  const bool threads_too = now >= next_threads_;
+  if (threads_too) next_threads_ = now + thread_interval;
   for (ManagedProcess& process : processes_.all()) {
-    if (!process.child || !hung(process)) continue;
+    if (!process.child || !hung(process, threads_too)) continue;
     process.hung = true;
     process.child->kill();
   }
 }
 
-bool CrashAttribution::hung(ManagedProcess& process) {
+bool CrashAttribution::hung(ManagedProcess& process, bool threads_too) {
   if (process.child->killed()) return false;
-  const auto main_thread = process.child->look_at_main_thread();
-  const auto now = Clock::now();
-  if (now < ignore_heartbeats_until_) return false;
   const std::int64_t beat = rig_.page.process(process.id).beat.load();
+  const auto now = Clock::now();
+  const bool beats = beat > to_ns(now - well_within) && beat <= to_ns(now);
+  // Only of one that does not: reading /proc for each process in each tick costs more than the rest of the tick.
+  if (!beats) process.main_thread = process.child->look_at_main_thread();
+  if (now < ignore_heartbeats_until_) return false;
+  if (beats) return threads_too && has_hung_thread(process);
+  const auto& main_thread = process.main_thread;
   const auto silence = start_silence + start_silence_per_gpu * process.place.sees.size();
   if (beat == 0) return now - process.child->started() > silence + std::chrono::nanoseconds(main_thread.waited);
   const ThreadWatch::Signs signs{.beat = beat, .cpu_time = main_thread.used, .cpu_waited = main_thread.waited};
@@ -87,13 +97,13 @@ bool CrashAttribution::hung(ManagedProcess& process) {
     spdlog::warn("{} does not answer; it is killed", role_of(process));
     return true;
   }
-  return has_hung_thread(process, main_thread.waited);
+  return threads_too && has_hung_thread(process);
 }
 
 // A process's main thread reports how long the others waited, unless it waits itself.
-bool CrashAttribution::has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited) {
+bool CrashAttribution::has_hung_thread(const ManagedProcess& process) {
   return any_thread(process, [&](Camera& camera, CameraThread& thread) {
-    const auto silence = thread.hung(main_thread_waited, now_ns());
+    const auto silence = thread.hung(process.main_thread.waited, now_ns());
     if (!silence) return false;
     thread.block.beat = 0;
     const WaitsFor what = thread.block.waits_for.load();

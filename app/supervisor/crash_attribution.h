@@ -29,8 +29,9 @@ class CrashAttribution {
               Clock::duration unnoticed = {});
 
  private:
-  [[nodiscard]] bool hung(ManagedProcess& process);
-  bool has_hung_thread(const ManagedProcess& process, std::int64_t main_thread_waited);
+  // `threads_too`: or a thread of a camera in it.
+  [[nodiscard]] bool hung(ManagedProcess& process, bool threads_too);
+  bool has_hung_thread(const ManagedProcess& process);
   void record_who_waits_too(const ManagedProcess& process, const ThreadBlock& first);
   bool give_up_viewers(Camera& camera);
   bool give_up_decoding(Camera& camera);
@@ -42,6 +43,7 @@ class CrashAttribution {
   Processes& processes_;
   CameraLifecycle& lifecycle_;
   Clock::time_point ignore_heartbeats_until_{};
+  Clock::time_point next_threads_{};  // when cameras' threads are looked at
 };
 
 }  // namespace campipe

@@ -40,8 +40,9 @@ struct ManagedProcess {
   RestartPolicy policy;
   QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
-  bool hung = false;      // it, or a thread of it: it is killed for that
-  bool unneeded = false;  // likewise: no camera has work for it
+  ChildProcess::CpuTimes main_thread;  // as seen last
+  bool hung = false;                   // it, or a thread of it: it is killed for that
+  bool unneeded = false;               // likewise: no camera has work for it
   std::string
       ended_since;  // why it is killed for no fault of its own, though cameras have work for it; empty: it is not
   unsigned restarts = 0;

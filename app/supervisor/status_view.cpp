@@ -17,6 +17,7 @@
 namespace campipe {
 namespace {
 
+constexpr auto note_interval = std::chrono::milliseconds(200);
 constexpr auto terminal_interval = std::chrono::milliseconds(500);
 constexpr auto log_interval = std::chrono::seconds(10);  // between two looks at what has changed
 constexpr auto log_anyway = std::chrono::hours(1);
@@ -195,9 +196,13 @@ void StatusView::draw(const std::vector<CameraStatus>& cameras, bool over) {
 }
 
 void StatusView::update(const Cameras& cameras, const RigPage& page) {
-  note_first_frames(cameras, page);
-  if (Clock::now() < next_) return;
-  next_ = Clock::now() + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
+  const auto now = Clock::now();
+  if (now >= next_note_) {
+    next_note_ = now + note_interval;
+    note_first_frames(cameras, page);
+  }
+  if (now < next_) return;
+  next_ = now + (terminal_ ? Clock::duration(terminal_interval) : Clock::duration(log_interval));
   const auto statuses = measure(cameras, page, false);
   if (terminal_) return draw(statuses, false);
   for (const CameraStatus& status : changes_.take(statuses, Clock::now())) spdlog::info("{}", format_line(status));

@@ -63,7 +63,7 @@ class StatusView {
   explicit StatusView(Terminal& terminal);
   // A line of the log, from this or another process; without its line end.
   void log_line(const std::string& line);
-  // Called ten times a second; shows what is due.
+  // To be called several times a second; shows what is due.
   void update(const Cameras& cameras, const RigPage& page);
   // The last state, for good: the table stays on the terminal, and a line for each camera says what became of it.
   void finish(const Cameras& cameras, const RigPage& page);
@@ -89,6 +89,7 @@ class StatusView {
   bool terminal_;  // that out_ can be drawn on
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
+  Clock::time_point next_note_{};  // when first frames are noted
   std::map<OutputId, Sample> samples_;
   ChangesToLog changes_;
   std::size_t lines_drawn_ = 0;
