@@ -74,18 +74,20 @@ messages::CellState state_of(const Camera* camera, const CameraEdge* edge) {
 
 void MosaicCells::follow() {
   end_cells_of_others();
-  CamerasByName cameras;
-  bool any = false;
+  if (std::ranges::any_of(rig_.cameras.all(), runs_as_mosaic)) follow_mosaics();
   for (Camera& camera : rig_.cameras.all()) {
-    any = any || runs_as_mosaic(camera);
+    if (!camera.is_mosaic()) show(camera);
+  }
+}
+
+void MosaicCells::follow_mosaics() {
+  CamerasByName cameras;
+  for (Camera& camera : rig_.cameras.all()) {
     if (!camera.is_mosaic()) cameras[camera.name()] = &camera;
   }
-  if (any) {
-    for (Camera& camera : rig_.cameras.all()) {
-      if (runs_as_mosaic(camera)) follow(camera, cameras);
-    }
+  for (Camera& camera : rig_.cameras.all()) {
+    if (runs_as_mosaic(camera)) follow(camera, cameras);
   }
-  for (const auto& [name, camera] : cameras) show(*camera);
 }
 
 // Of mosaics that have gone or are going; and those that have ended.

@@ -36,6 +36,7 @@ class MosaicCells {
   using CamerasByName = std::map<std::string_view, Camera*>;
 
   void end_cells_of_others();
+  void follow_mosaics();
   void follow(Camera& mosaic, const CamerasByName& cameras);
   CameraEdge* edge_for(Camera& camera, const CellPlace& place);
   CameraEdge& add_edge(Camera& camera, const Camera& mosaic, unsigned cell);

@@ -6,6 +6,8 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "app/control/message_dispatch.h"
@@ -76,8 +78,8 @@ class Processes {
 
   // False: it does not run, or cannot take it any more.
   template <typename M>
-  bool send(ManagedProcess& process, const M& message, const std::vector<int>& fds = {}) {
-    return send(process, M::type, write_message(message), fds);
+  bool send(ManagedProcess& process, M&& message, const std::vector<int>& fds = {}) {
+    return send(process, std::remove_cvref_t<M>::type, write_message(std::forward<M>(message)), fds);
   }
   // What concerns a camera goes only to processes that have work with it; fills in `message.camera`.
   template <typename M>

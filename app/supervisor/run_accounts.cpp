@@ -9,7 +9,8 @@ namespace campipe {
 namespace {
 
 constexpr auto report_interval = std::chrono::minutes(1);
-constexpr auto memory_interval = std::chrono::seconds(5);
+constexpr auto memory_interval = std::chrono::seconds(10);           // the kernel walks through all of it each time
+constexpr auto memory_interval_of_report = std::chrono::seconds(5);  // which has the largest sum
 constexpr auto last_sample = std::chrono::milliseconds(250);
 constexpr auto sample_poll = std::chrono::milliseconds(5);
 
@@ -27,7 +28,7 @@ void RunAccounts::sample_memory() {
 
 void RunAccounts::request_sample() {
   if (memory_.busy()) return;
-  next_sample_ = Clock::now() + memory_interval;
+  next_sample_ = Clock::now() + (report_ ? memory_interval_of_report : memory_interval);
   sampled_.clear();
   std::vector<pid_t> pids{port_.own_pid()};
   for (ManagedProcess& process : processes_.all()) {

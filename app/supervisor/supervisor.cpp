@@ -49,6 +49,11 @@ unsigned cells_of(const RigConfig& rig) {
   return static_cast<unsigned>(cells);
 }
 
+// What others read stays in their caches where it is the same.
+void pass_on(const std::atomic<std::uint32_t>& from, std::atomic<std::uint32_t>& to) {
+  if (const std::uint32_t value = from.load(); to.load() != value) to.store(value);
+}
+
 RigState state_of(const RigConfig& rig, const Machine& machine, const RunOptions& options) {
   // Of no other part has a camera more than outputs.
   RigSize size(streams_of(rig) + spare_streams);
@@ -151,8 +156,8 @@ void Supervisor::pass_on_notes() {
     for (const Output& output : camera.outputs) {
       const Audience& audience = rig_.page.publish(output.id).audience;
       Audience& passed_on = rig_.page.shared(output.id).audience;
-      passed_on.watches.store(audience.watches.load());
-      passed_on.arrivals.store(audience.arrivals.load());
+      pass_on(audience.watches, passed_on.watches);
+      pass_on(audience.arrivals, passed_on.arrivals);
     }
   }
 }

@@ -79,6 +79,8 @@ struct Status {
   nlohmann::json status;
   static void fields(auto& m, auto&& f) { f("status", m.status); }
 };
+// As that of others (app/control/message_dispatch.h); but moves the status, which may be large.
+nlohmann::json write_message(Status&& message);
 
 using ToPublisher = MessageList<PublishOutput, DisabledCamera, Start, PacketRing, AudioRing, OutputOver, ForgetOutput,
                                 Record, RecordUnder, CloseFiles, ChangeServer, Status, ShareLinks, Answer, RigOver>;
