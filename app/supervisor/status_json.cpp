@@ -12,7 +12,9 @@
 #include "core/utc_text.h"
 #include "core/written_url.h"
 #include "ipc/drop_causes.h"
+#include "ipc/latencies.h"
 #include "ipc/rig_page.h"
+#include "ipc/shared_block.h"
 #include "stages/sources/source_kind.h"
 
 namespace campipe {
@@ -82,6 +84,7 @@ Latencies StatusJson::newest(const Camera& camera, const Output& output, const R
   Sample& sample = samples_[output.id];
   if (sample.name != output.config.name || encoded < sample.encoded) sample = {.name = output.config.name};
   const Latencies all = latencies_of(camera, output, page);
+  if (camera.takes_part()) pass_on(all, page.shared(output.id));
   const Latencies recent = all.since(sample.before);
   const double seconds = std::chrono::duration<double>(now - sample.at).count();
   const bool known = sample.at != Clock::time_point{};

@@ -43,6 +43,7 @@ struct RigStatus {
 // Used by the supervisor's thread, about once a second.
 class StatusJson {
  public:
+  // Passes outputs' latencies on to the publisher, too (ipc/latencies.h).
   nlohmann::json make(const RigStatus& rig, const Cameras& cameras, const RigPage& page);
 
  private:

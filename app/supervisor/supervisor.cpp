@@ -11,7 +11,6 @@
 #include "app/control/messages/to_publisher.h"
 #include "app/placement/quarantine.h"
 #include "app/placement/uses_json.h"
-#include "app/supervisor/accounting.h"
 #include "core/log.h"
 #include "ipc/publish_block.h"
 #include "ipc/shared_block.h"
@@ -249,11 +248,6 @@ void Supervisor::send_status() {
                       lost_gpus_.status(),
                       uses_json(roster_.taken()),
                       std::move(cluster)};
-  for (const Camera& camera : rig_.cameras.all()) {
-    if (!camera.takes_part()) continue;
-    for (const Output& output : camera.outputs)
-      pass_on(latencies_of(camera, output, rig_.page), rig_.page.shared(output.id));
-  }
   // One that is slow gets the next one.
   if (publisher.child->has_unsent()) return;
   processes_.send(publisher, messages::Status{status_.make(rig, rig_.cameras, rig_.page)});
