@@ -56,6 +56,7 @@ void Checks::on_status(const nlohmann::json& status) {
                                                      : "a camera is quarantined");
     follow_move(name, seen, camera.contains("moves_to"));
     world_.reached("camera " + state);
+    if (camera.contains("shed")) world_.reached("a camera gives way");
     for (const auto& [cause, number] : counts.at("dropped").items()) world_.reached("dropped " + cause);
   }
   for (const nlohmann::json& process : status.at("processes")) {
@@ -80,6 +81,8 @@ void Checks::on_log(int level, const std::string& line) {
     world_.fail("a process is accused, and none has damaged a ring: " + line);
   if (line.ends_with("does not answer; it is killed") && !hangs_)
     world_.fail("a process is killed for a hang, and none has hung: " + line);
+  const bool goes_over = line.find(": its work is to go over from worker ") != std::string::npos;
+  if (goes_over && !line.ends_with(": asked for")) world_.reached("a worker is relieved of a camera");
   const bool late =
       line.find(" in time: ") != std::string::npos || line.find("did not leave in time") != std::string::npos;
   if (late && !hinders_) world_.fail("the end comes late, and only deaths have come before: " + line);
@@ -113,6 +116,7 @@ bool Checks::explains(const std::string& camera, const std::string& cause, bool 
   if (cause == "worker_lost") return by_worker || !settles;
   // Behind a master that was away for long more comes than a worker takes in time.
   if (cause == "queue_full") return by_worker || by_publisher || uses_.is_hindered(camera, Part::master);
+  if (cause == "shed") return hinders_ || by_worker;  // another camera may be late
   if (cause == "publisher_slow") return by_publisher;
   if (cause == "decoder_slow") return by_master || by_worker || by_publisher;
   if (cause == "master_lost") return by_master && !settles;

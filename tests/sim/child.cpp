@@ -126,6 +126,7 @@ void Child::handle(Message& message) {
   if (role_) return role_->on_message(message);
   const auto setup = read_message<messages::Setup>(message);
   page_ = RigPage::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)), setup.process);
+  cpus_ = setup.cpus;
   role_ = make_role(part_, *this);
 }
 
@@ -171,6 +172,7 @@ void Child::befall(const Fault& fault) {
       return;
     case FaultKind::slow:
       slow_until_ = until;
+      machine_.cores().take(cpus_, until);
       return;
     case FaultKind::late:
       late_until_ = until;

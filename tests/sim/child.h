@@ -81,6 +81,7 @@ class Child : public std::enable_shared_from_this<Child> {
   Wire from_child_;
   std::optional<RigPage> page_;
   std::unique_ptr<Role> role_;           // once it has its setup
+  std::vector<unsigned> cpus_;           // likewise
   std::optional<int> status_;            // it has ended
   const ChildHandle* handle_ = nullptr;  // null: the supervisor has done with it
   Clock::time_point next_turn_ = Clock::time_point::max();

@@ -1,6 +1,7 @@
 #include "tests/sim/encoding.h"
 
 #include <array>
+#include <utility>
 
 #include "app/control/messages/packet_rings.h"
 #include "ipc/accusation.h"
@@ -26,6 +27,7 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked)
       policy_(asked.drop_policy),
       epoch_(asked.epoch),
       base_(asked.base),
+      half_size_(asked.half_size),
       waits_(asked.waits) {}
 
 bool Encoding::has_room() const { return waits_ ? waiting_.size() < most_ahead : waiting_.empty(); }
@@ -45,6 +47,13 @@ void Encoding::go_on(const messages::GoOn::Output& from) {
   waits_ = false;
   epoch_ = from.epoch;
   base_ = from.base;
+}
+
+void Encoding::shrink(bool half) {
+  if (std::exchange(half_size_, half) == half || !ring_) return;
+  close();
+  ring_.reset();
+  need_key_ = true;
 }
 
 void Encoding::close() {
@@ -81,6 +90,10 @@ void Encoding::open() {
   stream.encoder = "libx264";
   stream.format = frame_format();
   stream.frame_rate = frame_rate;
+  if (half_size_) {
+    stream.format.width /= 2;
+    stream.format.height /= 2;
+  }
   child_.machine().on_ring(child_, name_, "encoded", epoch_);
   child_.machine().on_writing(child_, name_);
   ring_.emplace(PacketRingMemory::create(ring_bytes, epoch_, base_ + pushed_));

@@ -26,6 +26,8 @@ class Encoding {
   bool flush();
   // The other node is done: packets follow its own.
   void go_on(const messages::GoOn::Output& from);
+  // From now on it has half the width and height, or all of it: another encoder, with a ring of its own.
+  void shrink(bool half);
   void close();
 
  private:
@@ -45,6 +47,7 @@ class Encoding {
   DropPolicy policy_;
   std::uint64_t epoch_;
   std::uint64_t base_;
+  bool half_size_;
   bool waits_;  // for go_on()
   std::deque<Waiting> waiting_;
   std::optional<PacketRingWriter> ring_;

@@ -16,6 +16,7 @@
 #include "ipc/rig_page.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/child.h"
+#include "tests/sim/cores.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/world.h"
@@ -60,6 +61,7 @@ class Machine {
   // By its number, modulo those that there are.
   [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
   Mover& mover() { return mover_; }
+  Cores& cores() { return cores_; }
   Checks& checks() { return checks_; }
   // Nothing has gone wrong for so long that all has to be well again.
   [[nodiscard]] bool has_settled() const { return world_.now() - calm_since_ >= longest_recovery; }
@@ -74,6 +76,7 @@ class Machine {
   Checks checks_{world_};
   Course course_;
   Mover mover_{*this};
+  Cores cores_{world_};
   Clock::time_point end_;
   std::vector<std::shared_ptr<Child>> children_;
   std::vector<std::pair<std::unique_ptr<Role>, std::optional<RigPage>>> graves_;

@@ -47,7 +47,8 @@ class Decoding {
         readers_(asked.readers),
         epoch_(asked.epoch),
         base_(asked.base),
-        passed_(asked.resume_packet) {
+        passed_(asked.resume_packet),
+        shed_(asked.shed) {
     if (const auto note = settle_drop(edge_block_, base_)) dropped_last_ = note;
   }
 
@@ -61,6 +62,7 @@ class Decoding {
     if (!stopped_at_) stopped_at_ = Clock::now();
   }
   void renew() { renew_ = true; }
+  void shed(ShedStep step) { shed_ = step; }
 
   void step() {
     if (ring_) ring_->service();
@@ -128,8 +130,13 @@ class Decoding {
     if (pending_->key && std::exchange(renew_, false)) close_ring();
     if (!ring_) open_ring();
     if (!was_passed(pending_->number)) {
-      if (!may_publish()) return false;
-      publish();
+      if (is_left_out()) {
+        count_drop(edge_block_, DropCause::shed, static_cast<std::uint64_t>(pending_->number), base_ + published_);
+      } else {
+        if (!may_publish()) return false;
+        publish();
+      }
+      ++frames_;
     }
     reader_->set_taken(pending_->in_ring);
     pending_.reset();
@@ -145,6 +152,16 @@ class Decoding {
     const bool late = Clock::now() > *opens_at_ + start_deadline;
     begun_ = late || (child_.page().barrier().over(0) && has_reader());
     return begun_;
+  }
+
+  // For cameras of a higher priority. Where nothing was decoded, that begins with a key frame.
+  bool is_left_out() {
+    if (shed_ == ShedStep::off) {
+      is_off_ = true;
+    } else if (pending_->key) {
+      is_off_ = false;
+    }
+    return is_off_ || frames_ % kept_one_of(shed_) != 0;
   }
 
   [[nodiscard]] bool was_passed(std::int64_t number) const {
@@ -254,6 +271,9 @@ class Decoding {
   std::uint64_t base_;
   std::optional<std::int64_t> passed_;    // packets whose frames a master before has published
   std::optional<DropNote> dropped_last_;  // likewise, or dropped
+  ShedStep shed_;
+  bool is_off_ = false;
+  std::uint64_t frames_ = 0;
   std::deque<Feed> feeds_;
   std::optional<PacketRingReader> reader_;  // of the first of them
   std::uint64_t newest_key_ = 0;
@@ -330,7 +350,9 @@ class MasterRole final : public Role {
     if (Decoding* const camera = find(of.camera)) camera->finish();
   }
   void on(const messages::ShowCamera&) {}
-  void on(const messages::ShedCamera&) {}
+  void on(const messages::ShedCamera& of) {
+    if (Decoding* const camera = find(of.camera)) camera->shed(of.step);
+  }
   void on(const messages::LeaveCamera&) {}
   void on(const messages::StopCamera& of) {
     if (Decoding* const camera = find(of.camera)) camera->stop();

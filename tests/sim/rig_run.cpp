@@ -60,7 +60,7 @@ std::size_t mapped_rings() {
 
 campipe::Machine small_machine() {
   campipe::Machine machine;
-  machine.cpus = {0, 1, 2, 3};
+  for (unsigned core = 0; core < Cores::number; ++core) machine.cpus.push_back(core);
   return machine;
 }
 

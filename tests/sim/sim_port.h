@@ -33,7 +33,7 @@ class SimPort final : public Port {
   [[nodiscard]] bool may_have_gpus() const override { return false; }
   GpuSigns look_for_gpu_signs(Mps) override { return {}; }
   std::unique_ptr<GpuSearch> search_gpus(nanoseconds longest, Mps mps) override;
-  CoreTimes read_idle_times() override { return {}; }
+  CoreTimes read_idle_times() override { return machine_.cores().idle(); }
   [[nodiscard]] pid_t own_pid() const override { return 999; }
   [[nodiscard]] double own_cpu_seconds() const override { return machine_.world().seconds_run() / 100; }
   MachineCosts read_costs(const Devices& devices) override { return machine_costs(CostCache(), devices, CostKey()); }

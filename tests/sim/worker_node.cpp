@@ -12,6 +12,7 @@ namespace campipe::sim {
 namespace {
 
 constexpr unsigned frames_a_step = 32;
+constexpr nanoseconds cpu_of_frame = milliseconds(4);
 constexpr auto catching_up = seconds(1);
 constexpr std::uint64_t not_ready_once_in = 12;
 
@@ -47,6 +48,10 @@ void WorkerNode::go_on(const messages::GoOn& from) {
   child_.machine().world().reached(from.died ? "a move is over by a death" : "a move is over");
 }
 
+void WorkerNode::shrink(bool half) {
+  for (Encoding& output : outputs_) output.shrink(half);
+}
+
 void WorkerNode::step() {
   if (done_) return;
   block_.thread.beat.store(now_ns());
@@ -75,6 +80,7 @@ bool WorkerNode::next_frame() {
       frame_ = std::move(lease);
       is_own_ = false;
       encoded_at_ = Clock::now() + child_.takes(milliseconds(1), milliseconds(12));
+      block_.thread.cpu_time.fetch_add(cpu_of_frame.count());
       return true;
     case FrameRingReader::Next::timeout:
       return false;

@@ -31,6 +31,7 @@ class WorkerNode {
   void finish() { finishes_ = true; }
   void give_over(std::shared_ptr<HandOver> page);
   void go_on(const messages::GoOn& from);
+  void shrink(bool half);
   void step();
 
  private:

@@ -94,6 +94,9 @@ class WorkerRole final : public Role {
   void on(const messages::GoOn& from) {
     if (WorkerNode* const node = find(from.node)) node->go_on(from);
   }
+  void on(const messages::ShrinkNode& asked) {
+    if (WorkerNode* const node = find(asked.node)) node->shrink(asked.half);
+  }
   void on(const messages::ForgetNode& of) {
     hand_overs_.erase(of.node);
     if (const WorkerNode* const node = find(of.node))
@@ -108,7 +111,6 @@ class WorkerRole final : public Role {
   void on(const messages::ShowCell&) {}
   void on(const messages::WriteEdge&) {}
   void on(const messages::StopEdge&) {}
-  void on(const messages::ShrinkNode&) {}
 
   Child& child_;
   std::map<NodeId, WorkerNode> nodes_;
