@@ -19,8 +19,9 @@ namespace {
 std::optional<double> take_number(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [parsed, error] = std::from_chars(begin, end, number);
   if (error != std::errc()) return std::nullopt;
   text = {parsed, end};
   return static_cast<double>(number);
