@@ -44,8 +44,13 @@ std::optional<LoadedConfig> LoadProcess::look() {
   } catch (const std::exception& error) {
     give_up(fmt::format("failed: {}", error.what()));
   }
-  // A disk that it has asked may keep it from ending.
-  if (loaded_ && (ended || Clock::now() > loaded_at_ + time_to_end)) return std::move(**loaded_);
+  if (loaded_) {
+    const auto since = Clock::now() - loaded_at_;
+    if (!ended && since > time_to_end && !process_->killed()) process_->kill();
+    // A disk that it has asked may keep it from ending even then.
+    if (ended || since > 2 * time_to_end) return std::move(**loaded_);
+    return std::nullopt;
+  }
   if (!ended && !process_->is_late()) return std::nullopt;
   if (!ended && how_.empty()) {
     give_up(fmt::format("took longer than {} s and was given up", longest_load_step.count()));

@@ -4,7 +4,9 @@
 #include <spdlog/common.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 namespace campipe::sim {
@@ -30,34 +32,13 @@ Frames frames_of(const nlohmann::json& counts) {
 }  // namespace
 
 void Checks::on_status(const nlohmann::json& status) {
+  status_ = status;
+  std::erase_if(outputs_, [&](const auto& seen) { return seen.second.status != status_number_; });
+  ++status_number_;
   for (const auto& [name, camera] : status.at("cameras").items()) {
-    const nlohmann::json& counts = camera.at("frames");
-    const Frames frames = frames_of(counts);
-    const std::uint64_t decoded = counts.at("decoded");
-    const std::uint64_t encoded = counts.at("encoded");
-    const std::uint64_t recorded = counts.at("recorded");
-    if (frames.came < frames.left) world_.fail(fmt::format("{}: more frames left than came: {}", name, counts.dump()));
-    Seen& seen = cameras_[name];
-    if (decoded < seen.decoded || encoded < seen.encoded || recorded < seen.recorded)
-      world_.fail(fmt::format("{}: a count goes back: {}, and before decoded {}, encoded {}, recorded {}", name,
-                              counts.dump(), seen.decoded, seen.encoded, seen.recorded));
-    const std::string state = camera.at("state");
-    if (state != seen.state) world_.trace(fmt::format("{} is {} {}", name, state, camera.value("reason", "")));
-    if (encoded != seen.encoded) seen.encoded_since = world_.now();
-    seen.state = state;
-    seen.reason = camera.value("reason", "");
-    seen.decoded = decoded;
-    seen.encoded = encoded;
-    seen.recorded = recorded;
-    if (is_quarantined(seen) && !may_be_quarantined(name))
-      world_.fail(fmt::format("{} is quarantined, and has not crashed three times", name));
-    if (is_quarantined(seen))
-      world_.reached(status.at("cameras").size() > 1 ? "one of several cameras is quarantined"
-                                                     : "a camera is quarantined");
-    follow_move(name, seen, camera.contains("moves_to"));
-    world_.reached("camera " + state);
-    if (camera.contains("shed")) world_.reached("a camera gives way");
-    for (const auto& [cause, number] : counts.at("dropped").items()) world_.reached("dropped " + cause);
+    on_output(name, name, camera);
+    if (!camera.contains("outputs")) continue;
+    for (const auto& [output, json] : camera.at("outputs").items()) on_output(name, name + "/" + output, json);
   }
   for (const nlohmann::json& process : status.at("processes")) {
     if (process.contains("restarts_in_s")) world_.reached("a process waits for its restart");
@@ -73,8 +54,73 @@ void Checks::follow_move(const std::string& name, Seen& seen, bool moves) {
     world_.fail(fmt::format("{} is being moved for {} s", name, longest.count()));
 }
 
+void Checks::on_output(const std::string& camera, const std::string& name, const nlohmann::json& shown) {
+  const nlohmann::json& counts = shown.at("frames");
+  const Frames frames = frames_of(counts);
+  const std::uint64_t decoded = counts.at("decoded");
+  const std::uint64_t encoded = counts.at("encoded");
+  const std::uint64_t recorded = counts.at("recorded");
+  if (frames.came < frames.left) world_.fail(fmt::format("{}: more frames left than came: {}", name, counts.dump()));
+  Seen& seen = outputs_[name];
+  const bool back = decoded < seen.decoded || encoded < seen.encoded || recorded < seen.recorded;
+  if (back && removed_.erase(name) == 0)
+    world_.fail(fmt::format("{}: a count goes back: {}, and before decoded {}, encoded {}, recorded {}", name,
+                            counts.dump(), seen.decoded, seen.encoded, seen.recorded));
+  const std::string state = shown.at("state");
+  if (state != seen.state) world_.trace(fmt::format("{} is {} {}", name, state, shown.value("reason", "")));
+  if (encoded != seen.encoded) seen.encoded_since = world_.now();
+  seen.status = status_number_;
+  seen.camera = camera;
+  seen.on_demand = shown.value("on_demand", false);
+  seen.state = state;
+  seen.reason = shown.value("reason", "");
+  seen.decoded = decoded;
+  seen.encoded = encoded;
+  seen.recorded = recorded;
+  if (is_quarantined(seen) && !may_be_quarantined(camera))
+    world_.fail(fmt::format("{} is quarantined, and has not crashed three times", name));
+  if (is_quarantined(seen))
+    world_.reached(status_.at("cameras").size() > 1 ? "one of several cameras is quarantined"
+                                                    : "a camera is quarantined");
+  follow_move(name, seen, shown.contains("moves_to"));
+  if (shown.contains("shed")) world_.reached("a camera gives way");
+  if (!shown.at("records").get<bool>()) not_all_recorded_.insert(name);
+  world_.reached("camera " + state);
+  if (shown.contains("recording_paused")) world_.reached("a recording is paused");
+  for (const auto& [cause, number] : counts.at("dropped").items()) world_.reached("dropped " + cause);
+}
+
+// "gate: removed; running, 100 frames decoded, 98 encoded, 2 dropped (worker_lost), …"
+void Checks::on_end_of_life(const std::string& line, const std::string& how, std::size_t at) {
+  const std::string name = line.substr(0, at);
+  world_.reached("a camera is " + how);
+  ++lives_[name];
+  // What its successor has may be other outputs.
+  if (how == "removed" || name.find('/') != std::string::npos) on_removed(name);
+  std::uint64_t came = 0;
+  std::uint64_t left = 0;
+  std::istringstream counts(line.substr(at));
+  for (std::string part; std::getline(counts, part, ',');) {
+    const std::uint64_t number = std::strtoull(part.c_str(), nullptr, 10);
+    if (part.find(" frames decoded") != std::string::npos) came += number;
+    if (part.find(" encoded") != std::string::npos || part.find(" dropped (") != std::string::npos) left += number;
+  }
+  if (came != left) world_.fail("frames are not accounted for: " + line);
+}
+
+unsigned Checks::life_of(const std::string& camera) const {
+  const auto found = lives_.find(camera);
+  return found == lives_.end() ? 0 : found->second;
+}
+
 void Checks::on_log(int level, const std::string& line) {
   world_.trace("log: " + line);
+  for (const char* const how : {"removed", "changed", "disabled"}) {
+    const std::string mark = fmt::format(": {}; ", how);
+    if (const auto at = line.find(mark); at != std::string::npos) on_end_of_life(line, how, at);
+  }
+  // Then it comes anew, as another one.
+  if (const auto at = line.find(": sends "); at != std::string::npos) ++lives_[line.substr(0, at)];
   if (line.ends_with("; the rig goes on")) world_.fail("the supervisor threw: " + line);
   if (level >= spdlog::level::critical) world_.fail("a critical line: " + line);
   if (line.find("wrote into a ring of") != std::string::npos || line.find(" accuses ") != std::string::npos)
@@ -96,6 +142,7 @@ void Checks::on_fault(const Fault& fault, const std::string& process) {
   if (fault.kind == FaultKind::pause) paused_ = true;
   if (fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped) hangs_ = true;
   hinders_ = hinders_ || !is_death(fault.kind);
+  if (fault.kind == FaultKind::disk_full) disk_full_ = true;
   if (!process.empty()) uses_.befall(process, fault);
 }
 
@@ -112,7 +159,7 @@ bool Checks::explains(const std::string& camera, const std::string& cause, bool 
   const bool by_worker = uses_.is_befallen(camera, Part::worker) || paused_;
   const bool by_publisher = uses_.is_befallen(camera, Part::publisher) || paused_;
   const bool by_master = uses_.is_befallen(camera, Part::master) || paused_;
-  if (may_be_quarantined(camera)) return true;
+  if (may_be_quarantined(camera) || cause == "unwatched") return true;
   if (cause == "worker_lost") return by_worker || !settles;
   // Behind a master that was away for long more comes than a worker takes in time.
   if (cause == "queue_full") return by_worker || by_publisher || uses_.is_hindered(camera, Part::master);
@@ -123,18 +170,35 @@ bool Checks::explains(const std::string& camera, const std::string& cause, bool 
   return cause == "stopped" && !settles;
 }
 
+// Nobody has asked for less; where a camera's recording stops, that of its outputs does.
+bool Checks::records_all(const std::string& name) const {
+  return !not_all_recorded_.contains(name) && !not_all_recorded_.contains(name.substr(0, name.find('/')));
+}
+
 bool Checks::is_quarantined(const Seen& seen) {
   return seen.state == "failed" && seen.reason.find("quarantined") != std::string::npos;
 }
 
 void Checks::require_running() const {
-  if (cameras_.empty()) return world_.fail("no status has come");
-  for (const auto& [name, seen] : cameras_) {
-    if (is_quarantined(seen)) continue;
+  if (status_.is_null()) return world_.fail("no status has come");
+  for (const auto& [name, seen] : outputs_) {
+    if (is_quarantined(seen) || seen.state == "disabled") continue;  // as its owner knows
+    if (name == seen.camera) require_recovered(name);
     if (seen.state != "running")
       world_.fail(fmt::format("{} is {} ({}), long after the last fault", name, seen.state, seen.reason));
-    if (world_.now() - seen.encoded_since > newest_packet)
+    if (!seen.on_demand && world_.now() - seen.encoded_since > newest_packet)
       world_.fail(fmt::format("{} delivers nothing, long after the last fault", name));
+  }
+}
+
+// Neither is a recording paused, nor a target away.
+void Checks::require_recovered(const std::string& name) const {
+  const nlohmann::json& camera = status_.at("cameras").at(name);
+  if (camera.contains("recording_paused")) world_.fail(fmt::format("{}: its recording is still paused", name));
+  const nlohmann::json pushes = camera.value("push", nlohmann::json::object());
+  for (const auto& [url, push] : pushes.items()) {
+    world_.reached("a push goes on");
+    if (push.at("state") != "connected") world_.fail(fmt::format("{} is still not pushed to {}", name, url));
   }
 }
 
@@ -142,20 +206,33 @@ void Checks::on_report(const std::string& report, bool settles) const {
   const auto json = nlohmann::json::parse(report, nullptr, false);
   if (json.is_discarded()) return world_.fail("there is no report");
   for (const auto& [name, camera] : json.at("cameras").items()) {
-    const nlohmann::json& counts = camera.at("frames");
-    const Frames frames = frames_of(counts);
-    if (frames.came != frames.left)
-      world_.fail(fmt::format("{}: {} frames came, and {} left: {}", name, frames.came, frames.left, counts.dump()));
-    const std::uint64_t dealt_with =
-        counts.at("recorded").get<std::uint64_t>() + counts.at("unrecorded").get<std::uint64_t>();
-    if (dealt_with != counts.at("encoded").get<std::uint64_t>())
-      world_.fail(fmt::format("{}: of its packets {} are accounted for: {}", name, dealt_with, counts.dump()));
-    for (const auto& [cause, number] : counts.at("dropped").items()) {
-      if (!explains(name, cause, settles))
-        world_.fail(fmt::format("{}: {} frames are lost by {}, which no fault explains", name, number.dump(), cause));
-    }
-    world_.trace(fmt::format("report: {} {} {}", name, camera.at("state").get<std::string>(), counts.dump()));
+    check_end(name, camera, settles);
+    if (!camera.contains("outputs")) continue;
+    for (const auto& [output, shown] : camera.at("outputs").items()) check_end(name + "/" + output, shown, settles);
   }
+}
+
+void Checks::check_end(const std::string& name, const nlohmann::json& shown, bool settles) const {
+  const nlohmann::json& counts = shown.at("frames");
+  const Frames frames = frames_of(counts);
+  if (frames.came != frames.left)
+    world_.fail(fmt::format("{}: {} frames came, and {} left: {}", name, frames.came, frames.left, counts.dump()));
+  const std::uint64_t dealt_with =
+      counts.at("recorded").get<std::uint64_t>() + counts.at("unrecorded").get<std::uint64_t>();
+  if (records_all(name) && dealt_with != counts.at("encoded").get<std::uint64_t>())
+    world_.fail(fmt::format("{}: of its packets {} are accounted for: {}", name, dealt_with, counts.dump()));
+  // A recording that is asked for again begins with a key frame.
+  const std::string camera = name.substr(0, name.find('/'));
+  const bool may_be_unrecorded = disk_full_ || !records_all(name) || any_may_be_quarantined() || !settles ||
+                                 uses_.is_befallen(camera, Part::publisher);
+  if (!may_be_unrecorded && counts.at("unrecorded") != 0)
+    world_.fail(
+        fmt::format("{}: {} packets are in no file, which no fault explains", name, counts.at("unrecorded").dump()));
+  for (const auto& [cause, number] : counts.at("dropped").items()) {
+    if (!explains(camera, cause, settles))
+      world_.fail(fmt::format("{}: {} frames are lost by {}, which no fault explains", name, number.dump(), cause));
+  }
+  world_.trace(fmt::format("report: {} {} {}", name, shown.at("state").get<std::string>(), counts.dump()));
 }
 
 }  // namespace campipe::sim

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -32,6 +33,14 @@ class Checks {
   [[nodiscard]] bool hinders() const { return hinders_; }
   // Which processes the cameras use.
   Uses& uses() { return uses_; }
+  // Its recording was asked to pause, so that not all of its packets are to be in a file.
+  void on_recording_off(const std::string& camera) { not_all_recorded_.insert(camera); }
+  // One of that name that comes later counts from 0.
+  void on_removed(const std::string& camera) { removed_.insert(camera); }
+  // How often the camera has begun anew, with rings of its own.
+  [[nodiscard]] unsigned life_of(const std::string& camera) const;
+  // The newest status; null: there is none.
+  [[nodiscard]] const nlohmann::json& status() const { return status_; }
   // A process has sent something that is to be refused.
   void on_lie() { ++lies_; }
 
@@ -46,6 +55,9 @@ class Checks {
 
  private:
   struct Seen {
+    std::uint64_t status = 0;  // the newest that has it
+    std::string camera;
+    bool on_demand = false;
     std::string state;
     std::string reason;
     std::uint64_t decoded = 0;
@@ -58,13 +70,24 @@ class Checks {
   static bool is_quarantined(const Seen& seen);
   void follow_move(const std::string& name, Seen& seen, bool moves);
   [[nodiscard]] bool explains(const std::string& camera, const std::string& cause, bool settles) const;
+  void on_end_of_life(const std::string& line, const std::string& how, std::size_t at);
+  [[nodiscard]] bool records_all(const std::string& name) const;
+  void on_output(const std::string& camera, const std::string& name, const nlohmann::json& shown);
+  void check_end(const std::string& name, const nlohmann::json& shown, bool settles) const;
+  void require_recovered(const std::string& name) const;
 
   World& world_;
   Uses uses_{world_};
   bool paused_ = false;
-  bool hangs_ = false;    // some process may
-  bool hinders_ = false;  // see hinders()
-  std::map<std::string, Seen> cameras_;
+  bool disk_full_ = false;
+  bool hangs_ = false;                   // some process may
+  bool hinders_ = false;                 // see hinders()
+  std::map<std::string, Seen> outputs_;  // cameras' own streams, and others: "gate/small"
+  std::uint64_t status_number_ = 0;
+  std::map<std::string, unsigned> lives_;
+  std::set<std::string> removed_;
+  std::set<std::string> not_all_recorded_;
+  nlohmann::json status_;
   unsigned lies_ = 0;
   unsigned refused_ = 0;
   std::map<std::pair<std::string, bool>, unsigned> crashes_;  // of cameras; in the publisher, which counts apart: true

@@ -72,6 +72,8 @@ void Child::send(std::string_view type, const nlohmann::json& body, const std::v
 
 bool Child::serves() const { return is_alive() && role_ && !is(stopped_until_) && !is(silent_until_); }
 
+std::set<std::string> Child::cameras() const { return role_ ? role_->cameras() : std::set<std::string>(); }
+
 bool Child::awaits_supervisor() const {
   if (handle_ == nullptr) return false;
   if (!is_alive() || from_child_.is_readable(machine_.world().now())) return true;
@@ -142,6 +144,7 @@ void Child::die(int status) {
   if (!is_alive()) return;
   machine_.world().trace(fmt::format("{} (pid {}) ends with {:#x}", name_, pid_, status));
   status_ = status;
+  machine_.on_death(*this);
   machine_.bury(std::move(role_), std::move(page_));
   page_.reset();
   from_child_.all_arrive();
@@ -197,6 +200,7 @@ ChildHandle::~ChildHandle() {
 }
 
 bool ChildHandle::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  child_->machine_.on_message_to(*child_, type, body);
   if (!child_->is_alive()) return false;
   if (unsent_.size() >= Outbox::most_messages) throw Error("it takes no messages any more");
   unsent_.push_back(message_of(type, body, fds));

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,14 @@ class Child : public std::enable_shared_from_this<Child> {
   }
   void send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds);
 
-  // It is set up, and its main thread runs.
-  [[nodiscard]] bool serves() const;
-
   // Something of it waits for the supervisor: messages, room for more of them, its end.
   [[nodiscard]] bool awaits_supervisor() const;
+
+  // It is set up, and its main thread runs.
+  [[nodiscard]] bool serves() const;
+  // That it has.
+  [[nodiscard]] std::set<std::string> cameras() const;
+  [[nodiscard]] bool leaves_rest() const { return role_ && role_->leaves_rest(); }
 
   // What befalls it.
   void befall(const Fault& fault);

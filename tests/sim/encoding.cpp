@@ -28,7 +28,9 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked)
       epoch_(asked.epoch),
       base_(asked.base),
       half_size_(asked.half_size),
-      waits_(asked.waits) {}
+      waits_(asked.waits) {
+  if (asked.config.on_demand) demand_.emplace(std::vector<OutputId>{asked.output}, child.page());
+}
 
 bool Encoding::has_room() const { return waits_ ? waiting_.size() < most_ahead : waiting_.empty(); }
 
@@ -63,6 +65,10 @@ void Encoding::close() {
 }
 
 bool Encoding::push_to_ring(const Waiting& frame) {
+  if (demand_ && !demand_->is_there()) {
+    counter(block_.dropped, DropCause::unwatched).fetch_add(1);
+    return true;
+  }
   if (!ring_) open();
   PacketView packet;
   packet.data = packet_bytes;

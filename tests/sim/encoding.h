@@ -8,6 +8,7 @@
 
 #include "app/control/messages/nodes.h"
 #include "app/control/messages/run_node.h"
+#include "app/rings/demand.h"
 #include "ipc/encode_block.h"
 #include "ipc/packet_ring.h"
 #include "tests/sim/child.h"
@@ -48,7 +49,8 @@ class Encoding {
   std::uint64_t epoch_;
   std::uint64_t base_;
   bool half_size_;
-  bool waits_;  // for go_on()
+  bool waits_;                    // for go_on()
+  std::optional<Demand> demand_;  // it is encoded only while somebody watches
   std::deque<Waiting> waiting_;
   std::optional<PacketRingWriter> ring_;
   std::uint64_t pushed_ = 0;

@@ -26,6 +26,8 @@ bool has_length(FaultKind kind) {
     case FaultKind::late:
     case FaultKind::deaf:
     case FaultKind::camera_away:
+    case FaultKind::disk_full:
+    case FaultKind::targets_away:
     case FaultKind::pause:
       return true;
     default:
@@ -50,8 +52,9 @@ const char* name_of(Part part) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array names{"kill", "crash", "exits",       "silent",     "stopped",     "slow", "late",
-                             "deaf", "lies",  "start_fails", "slow_death", "camera_away", "pause"};
+  constexpr std::array names{"kill",       "crash",       "exits", "silent",    "stopped",
+                             "slow",       "late",        "deaf",  "lies",      "start_fails",
+                             "slow_death", "camera_away", "pause", "disk_full", "targets_away"};
   static_assert(names.size() == fault_kinds);
   return names.at(static_cast<std::size_t>(kind));
 }
@@ -60,9 +63,14 @@ bool is_death(FaultKind kind) {
   return kind == FaultKind::kill || kind == FaultKind::crash || kind == FaultKind::exits;
 }
 
-bool is_of_process(FaultKind kind) { return kind != FaultKind::camera_away && kind != FaultKind::pause; }
+bool is_of_process(FaultKind kind) {
+  return kind != FaultKind::camera_away && kind != FaultKind::disk_full && kind != FaultKind::targets_away &&
+         kind != FaultKind::pause;
+}
 
 bool is_of_all_cameras(const Fault& away) { return away.detail % 3 == 0; }
+
+bool breaks_disk(const Fault& fault) { return fault.detail == 5; }
 
 bool stops_machine(const Fault& pause) { return pause.detail % 2 == 1; }
 
@@ -79,7 +87,7 @@ std::string describe(const Fault& fault) {
   return text;
 }
 
-Course course_of(std::uint64_t seed, nanoseconds length) {
+Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   Chance chance(seed * 2 + 1);
   Course course;
   course.settles = !chance.one_in(3);
@@ -96,7 +104,7 @@ Course course_of(std::uint64_t seed, nanoseconds length) {
   nanoseconds at{0};
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault fault;
-    fault.kind = static_cast<FaultKind>(chance.below(deaths_only ? death_kinds : fault_kinds));
+    fault.kind = static_cast<FaultKind>(chance.below(deaths_only ? death_kinds : kinds));
     fault.part = target.value_or(static_cast<Part>(chance.below(parts)));
     const bool together = i > 0 && chance.one_in(2);
     at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);
@@ -118,6 +126,7 @@ Course course_of(std::uint64_t seed, nanoseconds length) {
   std::vector<nanoseconds> moments;
   for (const Fault& fault : course.faults) moments.push_back(fault.at);
   course.moves = moves_of(seed, first, last, moments);
+  course.changes = changes_of(seed, first, last);
   return course;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/change.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/world.h"
 
@@ -17,22 +18,27 @@ inline constexpr std::size_t parts = 4;
 const char* name_of(Part part);
 
 enum class FaultKind : std::uint8_t {
-  kill,         // the process gets SIGKILL
-  crash,        // SIGSEGV on the thread that works for the camera, noted on its page
-  exits,        // it leaves with status 1
-  silent,       // its main thread hangs: no heartbeat, no messages; the camera's thread works
-  stopped,      // SIGSTOP, and SIGCONT later
-  slow,         // everything takes it ten times as long
-  late,         // its messages take seconds, both ways
-  deaf,         // it reads no messages: the supervisor's have no room any more
-  lies,         // it sends what it has no business to send
-  start_fails,  // it cannot be started, a few times
-  slow_death,   // when it is killed the next time, that takes seconds
-  camera_away,  // the camera goes away and returns
-  pause,        // the supervisor itself does not run; or, every second time, nothing of the machine
+  kill,          // the process gets SIGKILL
+  crash,         // SIGSEGV on the thread that works for the camera, noted on its page
+  exits,         // it leaves with status 1
+  silent,        // its main thread hangs: no heartbeat, no messages; the camera's thread works
+  stopped,       // SIGSTOP, and SIGCONT later
+  slow,          // everything takes it ten times as long
+  late,          // its messages take seconds, both ways
+  deaf,          // it reads no messages: the supervisor's have no room any more
+  lies,          // it sends what it has no business to send
+  start_fails,   // it cannot be started, a few times
+  slow_death,    // when it is killed the next time, that takes seconds
+  camera_away,   // the camera goes away and returns
+  pause,         // the supervisor itself does not run; or, every second time, nothing of the machine
+  disk_full,     // recordings find no room on their disk for a while, or one fails for good
+  targets_away,  // push targets go away and return
 };
-inline constexpr std::size_t fault_kinds = 13;
+inline constexpr std::size_t fault_kinds = 15;
+// The first ones. The others are of rigs whose configuration is changed.
+inline constexpr std::size_t common_fault_kinds = 13;
 const char* name_of(FaultKind kind);
+bool befalls_process(FaultKind kind);
 // The process is gone at once, and nothing else.
 bool is_death(FaultKind kind);
 
@@ -51,6 +57,8 @@ bool is_of_process(FaultKind kind);
 bool is_of_all_cameras(const Fault& away);
 // A pause, of all processes.
 bool stops_machine(const Fault& pause);
+// A disk that does not come back, of `disk_full`.
+bool breaks_disk(const Fault& fault);
 std::string describe(const Fault& fault);
 
 struct Course {
@@ -58,10 +66,12 @@ struct Course {
   bool settles = true;  // faults end so early that all has to be well again by then
   std::vector<Fault> faults;
   std::vector<MoveWish> moves;
+  std::vector<Change> changes;
 };
 // From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
 // silent start is found (15 s), and that until a camera is connected again.
 inline constexpr auto longest_recovery = seconds(60);
-Course course_of(std::uint64_t seed, nanoseconds length);
+// `kinds`: of the first so many.
+Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds);
 
 }  // namespace campipe::sim

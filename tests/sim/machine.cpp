@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/answer.h"
+#include "app/control/messages/to_publisher.h"
 #include "core/error.h"
+#include "tests/sim/load_child.h"
 
 namespace campipe::sim {
 namespace {
@@ -26,9 +29,10 @@ std::uint64_t number_of(const std::string& text) {
 
 }  // namespace
 
-Machine::Machine(World& world, Course course)
+Machine::Machine(World& world, Course course, const RigChoice& choice)
     : world_(world),
       course_(std::move(course)),
+      owner_(*this, choice),
       end_(world.now() + course_.ends),
       seed_of_children_(world.chance.number()) {
   for (const Fault& fault : course_.faults) {
@@ -38,6 +42,12 @@ Machine::Machine(World& world, Course course)
     world_.in(wish.at, [this, wish] {
       world_.trace("wish: " + describe(wish));
       mover_.ask(wish);
+    });
+  }
+  for (const Change& change : course_.changes) {
+    world_.in(change.at, [this, change] {
+      calm_since_ = std::max(calm_since_, world_.now());
+      owner_.make(change);
     });
   }
   wake_supervisor_at(end_);
@@ -61,6 +71,12 @@ std::unique_ptr<ChildProcess> Machine::start(const std::string& role) {
   children_.push_back(child);
   child->start();
   return std::make_unique<ChildHandle>(child);
+}
+
+std::unique_ptr<ChildProcess> Machine::start_load() {
+  const LoadTrouble trouble = owner_.take_trouble();
+  if (trouble == LoadTrouble::cannot_start) throw Error("cannot start load-config: Resource temporarily unavailable");
+  return std::make_unique<LoadChild>(world_, owner_, next_pid_++, trouble, world_.chance.split());
 }
 
 std::size_t Machine::running() const {
@@ -124,6 +140,13 @@ void Machine::befall(const Fault& fault) {
       if (!is_of_all_cameras(fault) && !cameras_.empty())
         camera_away_until_[fault.camera % cameras_.size()] = world_.now() + fault.lasts;
       break;
+    case FaultKind::disk_full:
+      disk_full_until_ = world_.now() + fault.lasts;
+      disk_breaks_ = disk_breaks_ || breaks_disk(fault);
+      break;
+    case FaultKind::targets_away:
+      targets_away_until_ = world_.now() + fault.lasts;
+      break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
       if (!stops_machine(fault)) break;
@@ -142,9 +165,36 @@ void Machine::befall(const Fault& fault) {
   world_.reached(fmt::format("fault {}", name_of(fault.kind)));
 }
 
-void Machine::on_ring(const Child& by, const std::string& camera, const char* what, std::uint64_t epoch) {
-  if (!rings_.insert({camera, what, epoch}).second)
+// A camera that was removed, or changed, begins anew.
+void Machine::on_ring(const Child& by, const std::string& camera, const std::string& what, std::uint64_t epoch) {
+  if (!rings_.insert({camera, checks_.life_of(camera), what, epoch}).second)
     world_.fail(fmt::format("{} makes ring {} of {} for {}, which was made before", by.name(), epoch, what, camera));
+}
+
+void Machine::on_message_to(const Child& child, std::string_view type, const nlohmann::json& body) {
+  if (type == messages::Status::type) checks_.on_status(body.at("status"));
+  if (type == messages::Answer::type && owner_.has_asked(child.pid(), body.at("request").get<std::uint64_t>()))
+    owner_.on_answer(child.pid(), body);
+}
+
+void Machine::on_death(const Child& child) {
+  if (child.part() == Part::publisher) owner_.on_death(child.pid());
+}
+
+void Machine::require_all_well() {
+  checks_.require_running();
+  if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
+  owner_.check(checks_.status());
+  for (const auto& child : children_) {
+    if (child->is_alive() && child->leaves_rest())
+      world_.fail(child->name() + " has something of a camera that is gone in its page");
+  }
+}
+
+std::set<std::string> Machine::known_cameras() const {
+  std::set<std::string> all;
+  for (const auto& child : children_) all.merge(child->cameras());
+  return all;
 }
 
 void Machine::on_file(const Child& by, const std::string& path) { write_alone(files_, by, path); }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,13 +20,15 @@
 #include "tests/sim/cores.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/mover.h"
+#include "tests/sim/owner.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
 
 class Machine {
  public:
-  Machine(World& world, Course course);
+  // `choice` must outlive it.
+  Machine(World& world, Course course, const RigChoice& choice);
   ~Machine();
 
   World& world() { return world_; }
@@ -33,6 +36,7 @@ class Machine {
 
   // Throws Error where a fault wants it.
   std::unique_ptr<ChildProcess> start(const std::string& role);
+  std::unique_ptr<ChildProcess> start_load();
   [[nodiscard]] std::size_t running() const;
   // How long a process takes to end that is killed.
   nanoseconds time_to_die(const std::string& role);
@@ -49,9 +53,14 @@ class Machine {
 
   // The camera sends.
   [[nodiscard]] bool camera_is_there(const std::string& camera);
+  // Recordings find no room; or whoever finds none has lost its disk for good.
+  [[nodiscard]] bool disk_is_full() const { return world_.now() < disk_full_until_; }
+  [[nodiscard]] bool disk_breaks() const { return disk_breaks_; }
+  // Push targets answer.
+  [[nodiscard]] bool targets_are_there() const { return world_.now() >= targets_away_until_; }
 
   // A child makes a ring, or begins a file: nobody else has made that, or writes it now.
-  void on_ring(const Child& by, const std::string& camera, const char* what, std::uint64_t epoch);
+  void on_ring(const Child& by, const std::string& camera, const std::string& what, std::uint64_t epoch);
   void on_file(const Child& by, const std::string& path);
   // It encodes the output, which nobody else does, until its end.
   void on_writing(const Child& by, const std::string& output);
@@ -62,9 +71,18 @@ class Machine {
   [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
   Mover& mover() { return mover_; }
   Cores& cores() { return cores_; }
+  // The supervisor sends a message; a process dies.
+  void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
+  void on_death(const Child& child);
   Checks& checks() { return checks_; }
+  [[nodiscard]] const Checks& checks() const { return checks_; }
+  Owner& owner() { return owner_; }
+  // That some process has.
+  [[nodiscard]] std::set<std::string> known_cameras() const;
   // Nothing has gone wrong for so long that all has to be well again.
   [[nodiscard]] bool has_settled() const { return world_.now() - calm_since_ >= longest_recovery; }
+  // Then the cameras are as their owner wants them, and those that are to run do.
+  void require_all_well();
 
  private:
   void befall(const Fault& fault);
@@ -77,6 +95,7 @@ class Machine {
   Course course_;
   Mover mover_{*this};
   Cores cores_{world_};
+  Owner owner_;
   Clock::time_point end_;
   std::vector<std::shared_ptr<Child>> children_;
   std::vector<std::pair<std::unique_ptr<Role>, std::optional<RigPage>>> graves_;
@@ -88,9 +107,12 @@ class Machine {
   std::vector<std::string> cameras_;  // in the order in which sources have asked for them
   std::map<std::uint64_t, Clock::time_point> camera_away_until_;
   Clock::time_point all_away_until_{};
+  Clock::time_point targets_away_until_{};
+  Clock::time_point disk_full_until_{};
+  bool disk_breaks_ = false;
   Clock::time_point paused_until_{};
   Clock::time_point calm_since_{};  // the last fault is over, and no start has failed since
-  std::set<std::tuple<std::string, std::string, std::uint64_t>> rings_;
+  std::set<std::tuple<std::string, unsigned, std::string, std::uint64_t>> rings_;
   std::map<std::string, pid_t> files_;    // and who began them
   std::map<std::string, pid_t> writers_;  // of outputs
   std::uint64_t seed_of_children_;

@@ -12,6 +12,7 @@
 #include "app/control/messages/run.h"
 #include "app/control/messages/to_master.h"
 #include "app/control/ring_descriptors.h"
+#include "app/rings/demand.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/drop_causes.h"
 #include "ipc/drop_note.h"
@@ -20,6 +21,7 @@
 #include "ipc/ring_slots.h"
 #include "tests/sim/child.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/page_rest.h"
 #include "tests/sim/rates.h"
 
 namespace campipe::sim {
@@ -48,7 +50,10 @@ class Decoding {
         epoch_(asked.epoch),
         base_(asked.base),
         passed_(asked.resume_packet),
-        shed_(asked.shed) {
+        shed_(asked.shed),
+        decodes_(asked.decode),
+        shown_(asked.shown),
+        demand_(asked.on_demand, child.page()) {
     if (const auto note = settle_drop(edge_block_, base_)) dropped_last_ = note;
   }
 
@@ -63,6 +68,7 @@ class Decoding {
   }
   void renew() { renew_ = true; }
   void shed(ShedStep step) { shed_ = step; }
+  void show(bool shown) { shown_ = shown; }
 
   void step() {
     if (ring_) ring_->service();
@@ -127,6 +133,7 @@ class Decoding {
     if (pending_->key && newest_key_ > 0) reader_->release_through(newest_key_ - 1);
     if (pending_->key) newest_key_ = pending_->in_ring;
     if (!has_begun()) return false;
+    if (!decodes_ && !is_wanted()) return leave_out();
     if (pending_->key && std::exchange(renew_, false)) close_ring();
     if (!ring_) open_ring();
     if (!was_passed(pending_->number)) {
@@ -143,11 +150,31 @@ class Decoding {
     return true;
   }
 
+  // Only while somebody watches; from a key frame on that comes when the worker is there.
+  bool is_wanted() {
+    if (!shown_ && !demand_.is_there()) {
+      close_ring();
+      decoded_on_demand_ = false;
+      return false;
+    }
+    if (!ring_) open_ring();
+    decoded_on_demand_ = decoded_on_demand_ || (pending_->key && has_reader());
+    return decoded_on_demand_;
+  }
+
+  // It is not decoded, and so not counted.
+  bool leave_out() {
+    reader_->set_taken(pending_->in_ring);
+    pending_.reset();
+    return true;
+  }
+
   // To open a decoder takes time; then all wait for the others.
   bool has_begun() {
     if (begun_) return true;
     if (!opens_at_) opens_at_ = Clock::now() + child_.takes(milliseconds(5), milliseconds(200));
     if (Clock::now() < *opens_at_) return false;
+    if (!decodes_) return begun_ = child_.page().barrier().over(0);
     if (!ring_) open_ring();
     const bool late = Clock::now() > *opens_at_ + start_deadline;
     begun_ = late || (child_.page().barrier().over(0) && has_reader());
@@ -274,6 +301,10 @@ class Decoding {
   ShedStep shed_;
   bool is_off_ = false;
   std::uint64_t frames_ = 0;
+  bool decodes_;  // always; else on demand,
+  bool shown_;    // or for a mosaic
+  Demand demand_;
+  bool decoded_on_demand_ = false;  // just now
   std::deque<Feed> feeds_;
   std::optional<PacketRingReader> reader_;  // of the first of them
   std::uint64_t newest_key_ = 0;
@@ -331,6 +362,19 @@ class MasterRole final : public Role {
     child_.send("nonsense", nlohmann::json::array(), {});
   }
 
+  [[nodiscard]] std::set<std::string> cameras() const override {
+    std::set<std::string> names;
+    for (const auto& [camera, decoding] : cameras_) names.insert(decoding.name());
+    return names;
+  }
+
+  [[nodiscard]] bool leaves_rest() const override {
+    for (const CameraId camera : first_ids<CameraId>()) {
+      if (!cameras_.contains(camera) && !is_clear(child_.page().decode(camera, child_.id()))) return true;
+    }
+    return false;
+  }
+
  private:
   Decoding* find(CameraId camera) {
     const auto found = cameras_.find(camera);
@@ -349,7 +393,9 @@ class MasterRole final : public Role {
   void on(const messages::SourceRingsOver& of) {
     if (Decoding* const camera = find(of.camera)) camera->finish();
   }
-  void on(const messages::ShowCamera&) {}
+  void on(const messages::ShowCamera& show) {
+    if (Decoding* const camera = find(show.camera)) camera->show(show.shown);
+  }
   void on(const messages::ShedCamera& of) {
     if (Decoding* const camera = find(of.camera)) camera->shed(of.step);
   }

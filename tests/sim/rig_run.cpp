@@ -64,10 +64,11 @@ campipe::Machine small_machine() {
   return machine;
 }
 
-RunOptions options() {
+RunOptions options(std::uint64_t digest) {
   RunOptions options;
   options.config = "rig.yaml";
   options.report = "report.json";
+  options.digest = digest;
   return options;
 }
 
@@ -81,22 +82,25 @@ void take_results(Outcome& outcome, const World& world, double cpu_before) {
 
 }  // namespace
 
-Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
+Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choice,
                 const std::function<void(const Outcome&)>& on_hopeless) {
   Outcome outcome;
   const double cpu_before = cpu_seconds();
   const std::size_t descriptors = open_descriptors();
   const std::size_t mappings = mapped_rings();
   World world(seed);
+  const LoadedConfig rig = choice.load(choice.file(), {}, {});
   {
-    Machine machine(world, course);
+    Machine machine(world, course, choice);
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("sim", std::make_shared<Lines>(machine.checks())));
     SimPort port(machine);
     const nanoseconds longest = course.settles ? nanoseconds(longest_end) : longest_end_of_all;
     if (course.settles) {
       world.at(machine.end(), [&] {
+        outcome.descriptors = open_descriptors();
         if (!machine.has_settled()) return;
-        machine.checks().require_running();
+        machine.require_all_well();
+        if (port.reloads()) world.fail("systemd still waits for the end of a reload");
         machine.mover().check();
       });
     }
@@ -105,12 +109,13 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
       take_results(outcome, world, cpu_before);
       on_hopeless(outcome);
     });
-    std::optional<Supervisor> supervisor(std::in_place, rig, small_machine(), options(), port);
+    std::optional<Supervisor> supervisor(std::in_place, rig.rig, small_machine(), options(rig.digest), port);
     const int status = supervisor->run();
     world.trace(fmt::format("run() returns {}", status));
     if (machine.running() > 0) world.fail("a process is left");
     machine.checks().on_report(port.report(), course.settles);
-    if ((course.settles || course.faults.empty()) && status != 0 && !machine.checks().any_may_be_quarantined())
+    const bool may_fail = machine.checks().any_may_be_quarantined() || machine.disk_breaks();
+    if ((course.settles || (course.faults.empty() && course.changes.empty())) && status != 0 && !may_fail)
       world.fail(fmt::format("the exit status is {}", status));
     outcome.turns = port.turns();
     supervisor.reset();

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/config/rig_config.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/rig_choice.h"
 
 namespace campipe::sim {
 
@@ -18,12 +18,13 @@ struct Outcome {
   std::map<std::string, std::uint64_t> reached;
   double virtual_s = 0;
   double cpu_s = 0;
-  std::uint64_t turns = 0;  // of the supervisor's loop
+  std::uint64_t turns = 0;        // of the supervisor's loop
+  std::uint64_t descriptors = 0;  // that were open when SIGTERM came
 };
 
 // In a process of its own, since logging is one for a process. `on_hopeless` is called where the supervisor does not
 // end, and must end the process.
-Outcome run_rig(std::uint64_t seed, const Course& course, const RigConfig& rig,
+Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choice,
                 const std::function<void(const Outcome&)>& on_hopeless);
 
 }  // namespace campipe::sim

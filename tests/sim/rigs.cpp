@@ -19,7 +19,7 @@ constexpr std::array shapes{Shape{1, 1},          Shape{1, 1}, Shape{2, 2},     
                             Shape{3, 2, 0, true}, Shape{3, 3}, Shape{4, 2, 1},       Shape{2, 2, 2},
                             Shape{6, 3, 0, true}, Shape{1, 2}, Shape{2, 1, 1, true}, Shape{5, 3, 1}};
 
-constexpr std::array names{"gate", "yard", "door", "hall", "roof", "dock"};
+constexpr std::array camera_names{"gate", "yard", "door", "hall", "roof", "dock"};
 
 nlohmann::json camera_config(const std::string& name, bool drops) {
   return {{"source", "rtsp://192.0.2.1/" + name},
@@ -35,7 +35,8 @@ std::vector<nlohmann::json> rig_configs() {
   for (const Shape& shape : shapes) {
     nlohmann::json cameras;
     for (unsigned i = 0; i < shape.cameras; ++i) {
-      nlohmann::json& camera = cameras[names.at(i)] = camera_config(names.at(i), (rigs.size() + i) % 2 == 0);
+      nlohmann::json& camera = cameras[camera_names.at(i)] =
+          camera_config(camera_names.at(i), (rigs.size() + i) % 2 == 0);
       if (shape.ranks) camera["priority"] = i % 2 == 0 ? 50 : 40;
       if (i < shape.apart) camera["decode"]["isolation"] = "always";
     }

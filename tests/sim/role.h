@@ -5,6 +5,7 @@
 
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "app/control/message_dispatch.h"
@@ -30,6 +31,10 @@ class Role {
   virtual std::string note_fault(std::uint32_t signal, std::uint64_t which) = 0;
   // Sends something that message_checks refuses.
   virtual void lie(std::uint64_t which) = 0;
+  // That it has.
+  [[nodiscard]] virtual std::set<std::string> cameras() const = 0;
+  // Something is left in its page of a part that it has no more.
+  [[nodiscard]] virtual bool leaves_rest() const = 0;
 };
 
 // One of what it has, which is not empty.

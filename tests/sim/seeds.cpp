@@ -6,14 +6,11 @@
 
 #include <array>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
-#include "app/config/config.h"
 #include "core/unique_handle.h"
 #include "tests/sim/rigs.h"
 
@@ -26,7 +23,8 @@ nlohmann::json to_json(const Outcome& outcome) {
           {"reached", outcome.reached},
           {"virtual_s", outcome.virtual_s},
           {"cpu_s", outcome.cpu_s},
-          {"turns", outcome.turns}};
+          {"turns", outcome.turns},
+          {"descriptors", outcome.descriptors}};
 }
 
 Outcome from_json(const nlohmann::json& json) {
@@ -37,6 +35,7 @@ Outcome from_json(const nlohmann::json& json) {
   json.at("virtual_s").get_to(outcome.virtual_s);
   json.at("cpu_s").get_to(outcome.cpu_s);
   json.at("turns").get_to(outcome.turns);
+  json.at("descriptors").get_to(outcome.descriptors);
   return outcome;
 }
 
@@ -75,7 +74,7 @@ std::string read_all(int fd) {
 }
 
 // In the forked process.
-[[noreturn]] void run_apart(int out, std::uint64_t seed, const Course& course, const RigConfig& rig) {
+[[noreturn]] void run_apart(int out, std::uint64_t seed, const Course& course, const RigChoice& rig) {
   const auto finish = [&](const Outcome& outcome) {
     write_all(out, to_json(outcome).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     ::_exit(0);
@@ -92,16 +91,11 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-std::vector<RigConfig> simulated_rigs() {
-  std::vector<RigConfig> rigs;
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / fmt::format("campipe-sim-{}.yaml", ::getpid());
+std::vector<RigChoice> simulated_rigs(Varies varies) {
+  std::vector<RigChoice> rigs;
   for (const nlohmann::json& config : rig_configs()) {
-    std::ofstream(file) << config.dump();
-    LoadedConfig loaded = load_config(file);
-    std::filesystem::remove(file);
-    for (const ConfigError& error : loaded.errors) throw std::runtime_error(format(error, "rig.yaml"));
-    rigs.push_back(std::move(loaded.rig));
+    const bool is_small = config.at("cameras").size() == 1 && config.at("workers").at("count") == 1;
+    if (varies == Varies::moves || is_small) rigs.emplace_back(config, varies == Varies::configuration);
   }
   return rigs;
 }
@@ -129,12 +123,15 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
 }
 
 Outcome Seeds::run(std::uint64_t seed) {
-  shrunk_ = course_of(seed, length_);
+  shrunk_ = course_of(seed, length_, varies_ == Varies::moves ? common_fault_kinds : fault_kinds);
+  if (varies_ == Varies::moves) shrunk_.changes.clear();
+  if (varies_ == Varies::configuration) shrunk_.moves.clear();
   Outcome outcome = run(seed, shrunk_);
   if (!outcome.failure) return outcome;
   const auto again = [&](const Course& course) { return run(seed, course); };
   while (leave_out_one(&Course::faults, shrunk_, outcome, again) ||
-         leave_out_one(&Course::moves, shrunk_, outcome, again)) {
+         leave_out_one(&Course::moves, shrunk_, outcome, again) ||
+         leave_out_one(&Course::changes, shrunk_, outcome, again)) {
   }
   return outcome;
 }
@@ -143,8 +140,10 @@ std::string Seeds::describe(std::uint64_t seed, const Outcome& outcome, const Co
   std::string text;
   for (const std::string& line : outcome.trace) text += line + '\n';
   text += fmt::format("seed {} fails {}\n", seed, outcome.failure.value_or("not at all"));
-  text += fmt::format("faults and moves, of which each is needed ({}):\n", course.faults.size() + course.moves.size());
+  text += fmt::format("faults, moves and changes, of which each is needed ({}):\n",
+                      course.faults.size() + course.moves.size() + course.changes.size());
   for (const Fault& fault : course.faults) text += "  " + campipe::sim::describe(fault) + '\n';
+  for (const Change& change : course.changes) text += "  " + campipe::sim::describe(change) + '\n';
   for (const MoveWish& move : course.moves) text += "  " + campipe::sim::describe(move) + '\n';
   text += fmt::format("SIGTERM after {:.3f} s\n", std::chrono::duration<double>(course.ends).count());
   return text;

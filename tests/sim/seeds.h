@@ -7,21 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "app/config/rig_config.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/rig_choice.h"
 #include "tests/sim/rig_run.h"
 
 namespace campipe::sim {
 
+// What happens in a run besides faults: cameras go over to other workers; or the configuration of a rig of one camera
+// is changed.
+enum class Varies : std::uint8_t { moves, configuration };
 // The rigs that seeds have, one after the other. Reads a configuration, so that it is to be called before any seed
 // runs.
-std::vector<RigConfig> simulated_rigs();
+std::vector<RigChoice> simulated_rigs(Varies varies = Varies::moves);
 
 class Seeds {
  public:
-  Seeds(std::vector<RigConfig> rigs, nanoseconds length) : rigs_(std::move(rigs)), length_(length) {}
+  Seeds(std::vector<RigChoice> rigs, nanoseconds length, Varies varies = Varies::moves)
+      : rigs_(std::move(rigs)), length_(length), varies_(varies) {}
 
-  // Its outcome. One that fails is run again with fewer faults, until each of them is needed.
+  // Its outcome. One that fails is run again with fewer faults and changes, until each of them is needed.
   Outcome run(std::uint64_t seed);
   // With a course of its own.
   [[nodiscard]] Outcome run(std::uint64_t seed, const Course& course) const;
@@ -30,8 +34,9 @@ class Seeds {
   [[nodiscard]] const Course& shrunk() const { return shrunk_; }
 
  private:
-  std::vector<RigConfig> rigs_;
+  std::vector<RigChoice> rigs_;
   nanoseconds length_;
+  Varies varies_;
   Course shrunk_;
 };
 

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/load_process.h"
 #include "core/error.h"
 
 namespace campipe::sim {
 
 std::unique_ptr<ChildProcess> SimPort::start(const std::vector<std::string>& arguments,
                                              const std::vector<std::string>&) {
+  if (arguments.front() == load_role) return machine_.start_load();
   return machine_.start(fmt::format("{}", fmt::join(arguments, " ")));
 }
 
@@ -21,11 +23,17 @@ void SimPort::wait(Waits, milliseconds longest) {
   World& world = machine_.world();
   world.run(chance_.between(microseconds(20), microseconds(200)), [] { return false; });
   while (machine_.is_paused()) world.run(machine_.paused_until() - world.now(), [] { return false; });
-  if (machine_.awaits_supervisor() || (machine_.asks_to_end() && !asked_to_end_)) return;
-  world.run(longest, [&] { return machine_.awaits_supervisor() || (machine_.asks_to_end() && !asked_to_end_); });
+  const auto wakes = [&] { return machine_.awaits_supervisor() || has_signal(); };
+  if (!wakes()) world.run(longest, wakes);
 }
 
+bool SimPort::has_signal() const { return (machine_.asks_to_end() && !asked_to_end_) || machine_.owner().has_signal(); }
+
 std::optional<RigSignals::Request> SimPort::next_signal() {
+  if (machine_.owner().take_signal()) {
+    machine_.world().trace("SIGHUP");
+    return RigSignals::Request::reload;
+  }
   if (!machine_.asks_to_end() || std::exchange(asked_to_end_, true)) return std::nullopt;
   machine_.world().trace("SIGTERM");
   return RigSignals::Request::end;
@@ -51,6 +59,8 @@ bool SimPort::Service::send(const std::string& state) {
     heard = world.now();
   } else {
     world.trace("systemd is sent " + state);
+    if (state.find("RELOADING=1") != std::string::npos) reloads = true;
+    if (state.find("READY=1") != std::string::npos) reloads = false;
   }
   return true;
 }

@@ -17,6 +17,7 @@ class SimPort final : public Port {
 
   [[nodiscard]] const std::string& report() const { return report_; }
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
+  [[nodiscard]] bool reloads() const { return service_.reloads; }
 
   std::unique_ptr<ChildProcess> start(const std::vector<std::string>& arguments,
                                       const std::vector<std::string>& variables) override;
@@ -60,6 +61,7 @@ class SimPort final : public Port {
     bool send(const std::string& state) override;
     SimPort& port;
     Clock::time_point heard = Clock::now();
+    bool reloads = false;  // it was told that a reload has begun
   };
   // Answers after a while.
   struct Memory final : MemorySampler {
@@ -77,6 +79,8 @@ class SimPort final : public Port {
     bool finish() override { return true; }
     SimPort& port;
   };
+
+  [[nodiscard]] bool has_signal() const;
 
   Machine& machine_;
   Chance chance_;

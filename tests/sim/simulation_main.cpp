@@ -19,12 +19,14 @@ struct Search {
   double minutes = 2;
   bool trace = false;
   bool reached = false;
+  bool changes = false;
 };
 
 int search(const Search& asked) {
   namespace sim = campipe::sim;
   const auto length = std::chrono::duration_cast<sim::nanoseconds>(std::chrono::duration<double>(60 * asked.minutes));
-  sim::Seeds seeds(sim::simulated_rigs(), length);
+  const sim::Varies varies = asked.changes ? sim::Varies::configuration : sim::Varies::moves;
+  sim::Seeds seeds(sim::simulated_rigs(varies), length, varies);
   std::map<std::string, std::uint64_t> reached;
   double virtual_s = 0;
   double cpu_s = 0;
@@ -62,6 +64,7 @@ int main(int argc, char** argv) {
   app.add_option("--minutes", asked.minutes, "of virtual time, each")->check(CLI::Range(1.5, 1440.0));
   app.add_flag("--trace", asked.trace, "print what happens, also where nothing fails");
   app.add_flag("--reached", asked.reached, "print what was reached, and how often");
+  app.add_flag("--changes", asked.changes, "change a rig's configuration, in place of moves");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }

@@ -49,7 +49,7 @@ std::vector<std::string> awaited() {
                                "a move is refused",
                                "one of several cameras is quarantined",
                                "message source_state from source"};
-  for (std::size_t kind = 0; kind < sim::fault_kinds; ++kind)
+  for (std::size_t kind = 0; kind < sim::common_fault_kinds; ++kind)
     all.push_back(std::string("fault ") + sim::name_of(static_cast<sim::FaultKind>(kind)));
   return all;
 }
@@ -68,14 +68,14 @@ TEST(Simulation, HoldsForManySeeds) {
 // Few seeds slow a worker down for longer than it is waited for.
 TEST(Simulation, AWorkerThatIsSlowForLongLosesFramesWithPolicyDrop) {
   const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 2s, 15s, 0};
-  const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().front()}, 100s).run(0, {25s, false, {slow}, {}});
+  const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().front()}, 100s).run(0, {25s, false, {slow}, {}, {}});
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("dropped queue_full"));
 }
 
 sim::Outcome with_slow_worker(std::size_t rig) {
   const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 5s, 40s, 0};
-  return sim::Seeds({sim::simulated_rigs().at(rig)}, 100s).run(0, {60s, false, {slow}, {}});
+  return sim::Seeds({sim::simulated_rigs().at(rig)}, 100s).run(0, {60s, false, {slow}, {}, {}});
 }
 
 TEST(Simulation, AWorkerThatIsSlowIsRelievedOfACamera) {
@@ -93,7 +93,7 @@ TEST(Simulation, ACameraOfLowPriorityGivesWay) {
 
 // A course that a seed has found.
 std::optional<std::string> failure_of(const std::vector<sim::Fault>& faults) {
-  const sim::Course course{10s, false, faults, {}};
+  const sim::Course course{10s, false, faults, {}, {}};
   return sim::Seeds({sim::simulated_rigs().at(one_camera)}, 100s).run(105, course).failure;
 }
 
@@ -122,7 +122,7 @@ TEST(Simulation, AWrongMessageEndsItsSenderAlone) {
     const std::string sender = sim::name_of(all[i].sender);
     SCOPED_TRACE("a " + sender + " that " + all[i].title);
     const sim::Fault wrong{sim::FaultKind::lies, all[i].sender, 4s, 0s, sim::first_wrong_message + i};
-    const sim::Outcome outcome = rig.run(105, {10s, false, {wrong}, {}});
+    const sim::Outcome outcome = rig.run(105, {10s, false, {wrong}, {}, {}});
     EXPECT_EQ(outcome.failure, std::nullopt);
     EXPECT_TRUE(has_line(outcome, all[i].reason));
     EXPECT_EQ(times_reached(outcome, "a message was refused"), 1U);

@@ -14,7 +14,9 @@
 #include "ipc/packet_ring.h"
 #include "ipc/source_blocks.h"
 #include "tests/sim/child.h"
+#include "tests/sim/copying.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/page_rest.h"
 #include "tests/sim/rates.h"
 
 namespace campipe::sim {
@@ -33,17 +35,27 @@ class Reading {
         block_(child.page().source(asked_.camera)),
         epoch_(asked_.epoch),
         next_packet_(asked_.packet),
-        pts_(asked_.resume ? *asked_.resume + frame_interval.count() : 0) {
+        copying_(child, asked_),
+        decodes_(asked_.decode || asked_.on_demand || asked_.shown),
+        pts_(std::max(asked_.resume.value_or(-1), copying_.resumes_at())) {
+    pts_ = pts_ < 0 ? 0 : pts_ + frame_interval.count();
     connect_soon();
   }
 
   [[nodiscard]] const std::string& name() const { return asked_.config.name; }
   void stop() { stops_ = true; }
+  void show(bool shown) { decodes_ = asked_.decode || asked_.on_demand || shown; }
+  void end_decoding(const std::vector<OutputId>& outputs) {
+    decodes_ = false;
+    if (ring_) close();
+    copying_.keep(outputs);
+  }
 
   void step() {
     if (over_) return;
     block_.thread.beat.store(now_ns());
     if (stops_) return end();
+    if (refused_) return;
     if (!connected_) return try_to_connect();
     if (!child_.page().barrier().over(0)) {
       next_at_ = Clock::now();
@@ -51,7 +63,9 @@ class Reading {
     }
     if (!child_.machine().camera_is_there(name())) return miss();
     heard_ = Clock::now();
-    for (unsigned i = 0; i < packets_a_step && Clock::now() >= next_at_; ++i) read();
+    for (unsigned i = 0; i < packets_a_step && Clock::now() >= next_at_; ++i) {
+      if (!read()) return;
+    }
   }
 
  private:
@@ -73,12 +87,23 @@ class Reading {
       return;
     }
     child_.send(messages::OpenedStream{asked_.camera, {"h264", width, height, frame_rate}});
+    if (asked_.undecided && !is_as_expected()) return;
     connected_ = true;
     retry_ = first_retry;
     next_at_ = heard_ = Clock::now();
     await_key_ = true;
     // Some connections send another stream than the one before.
-    if (ring_ && child_.chance().one_in(4)) close();
+    const bool is_other = child_.chance().one_in(4);
+    if (ring_ && is_other) close();
+    copying_.begin(is_other);
+  }
+
+  // Else it passes nothing on, and waits to be stopped.
+  bool is_as_expected() {
+    const SentStream sends{child_.chance().one_in(3) ? "hevc" : "h264", "yuv420p"};
+    child_.send(messages::FoundStream{asked_.camera, sends});
+    refused_ = !fits(asked_.config, sends);
+    return !refused_;
   }
 
   void report(bool delivers, const std::string& reason) {
@@ -105,25 +130,35 @@ class Reading {
     ++epoch_;
   }
 
-  void read() {
-    const bool key = await_key_ || frames_ % group_of_pictures == 0;
-    await_key_ = false;
-    ++frames_;
-    const nanoseconds late = nanoseconds(child_.chance().below(3'000'000));
-    next_at_ += frame_interval;
-    report(true, "");
-    if (!asked_.decode) return;
-    if (!ring_) open();
+  // False: it waits until the packet is passed on.
+  bool read() {
+    if (!arrival_) {
+      arrival_ = now_ns();
+      key_ = await_key_ || frames_ % group_of_pictures == 0;
+      await_key_ = false;
+      ++frames_;
+    }
     PacketView packet;
     const std::array<std::uint8_t, packet_bytes> bytes{};
     packet.data = bytes;
-    packet.key = key;
-    packet.dts = next_packet_++;
-    packet.times.pts = pts_;
+    packet.key = key_;
+    packet.dts = packet.times.pts = pts_;
     packet.times.duration = frame_interval.count();
-    packet.times.arrival = now_ns();
-    pts_ += frame_interval.count() + late.count() / 1000;
-    if ((left_out_ && !key) || !ring_->push(packet, Clock::now(), [] { return true; })) {
+    packet.times.arrival = *arrival_;
+    report(true, "");
+    if (!copying_.pass_video(packet)) return false;
+    copying_.pass_sound(pts_);
+    if (decodes_) pass_to_master(packet);
+    arrival_.reset();
+    next_at_ += frame_interval;
+    pts_ += frame_interval.count() + static_cast<std::int64_t>(child_.chance().below(3'000));
+    return true;
+  }
+
+  void pass_to_master(PacketView packet) {
+    if (!ring_) open();
+    packet.dts = next_packet_++;
+    if ((left_out_ && !packet.key) || !ring_->push(packet, Clock::now(), [] { return true; })) {
       left_out_ = true;
       counter(block_.unpublished, DropCause::decoder_slow).fetch_add(1);
       child_.machine().world().reached("packets that are not decoded in time");
@@ -139,6 +174,7 @@ class Reading {
 
   void end() {
     if (ring_) close();
+    copying_.close();
     over_ = true;
     block_.thread.beat.store(0);
     child_.send(messages::SourceOver{asked_.camera, "", false});
@@ -149,7 +185,11 @@ class Reading {
   SourceBlock& block_;
   std::uint64_t epoch_;
   std::int64_t next_packet_;
+  Copying copying_;
+  bool decodes_;
   std::int64_t pts_;
+  std::optional<std::int64_t> arrival_;  // of the packet that is about to be passed on
+  bool key_ = false;                     // likewise
   std::optional<PacketRingWriter> ring_;
   nanoseconds retry_ = first_retry;
   Clock::time_point connects_at_;
@@ -160,6 +200,7 @@ class Reading {
   bool connected_ = false;
   bool await_key_ = true;
   bool left_out_ = false;
+  bool refused_ = false;
   bool stops_ = false;
   bool over_ = false;
 };
@@ -197,14 +238,32 @@ class SourceRole final : public Role {
     child_.send(messages::OpenedStream{camera, {"h264", -4, 1, 0}});
   }
 
+  [[nodiscard]] std::set<std::string> cameras() const override {
+    std::set<std::string> names;
+    for (const auto& [camera, reading] : cameras_) names.insert(reading.name());
+    return names;
+  }
+
+  [[nodiscard]] bool leaves_rest() const override {
+    for (const CameraId camera : first_ids<CameraId>()) {
+      if (!cameras_.contains(camera) && !is_clear(child_.page().source(camera))) return true;
+    }
+    return false;
+  }
+
  private:
   void on(messages::ReadCamera& asked) {
     const CameraId camera = asked.camera;
+    child_.machine().owner().on_camera(asked.config);
     cameras_.erase(camera);
     cameras_.try_emplace(camera, child_, std::move(asked));
   }
-  void on(const messages::ShowCamera&) {}
-  void on(const messages::EndDecoding&) {}
+  void on(const messages::ShowCamera& show) {
+    if (const auto found = cameras_.find(show.camera); found != cameras_.end()) found->second.show(show.shown);
+  }
+  void on(const messages::EndDecoding& end) {
+    if (const auto found = cameras_.find(end.camera); found != cameras_.end()) found->second.end_decoding(end.outputs);
+  }
   void on(const messages::StopCamera& of) {
     if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second.stop();
   }

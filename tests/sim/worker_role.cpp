@@ -16,6 +16,7 @@
 #include "ipc/node_block.h"
 #include "tests/sim/child.h"
 #include "tests/sim/machine.h"
+#include "tests/sim/page_rest.h"
 #include "tests/sim/rates.h"
 #include "tests/sim/worker_node.h"
 
@@ -61,6 +62,19 @@ class WorkerRole final : public Role {
     if (which == 3) return child_.send(messages::PacketRing{output, 1, stream});
     if (which == 4) return child_.send(messages::FrameRingLost{id, EdgeId(3'999'999), "it is lost"});
     child_.send("source_over", {{"camera", 0}, {"failure", ""}, {"at_end", true}}, {});
+  }
+
+  [[nodiscard]] std::set<std::string> cameras() const override {
+    std::set<std::string> names;
+    for (const auto& [id, node] : nodes_) names.insert(node.name());
+    return names;
+  }
+
+  [[nodiscard]] bool leaves_rest() const override {
+    for (const NodeId id : first_ids<NodeId>()) {
+      if (!nodes_.contains(id) && !is_clear(child_.page().node(id, child_.id()))) return true;
+    }
+    return false;
   }
 
  private:

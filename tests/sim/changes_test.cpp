@@ -1,0 +1,93 @@
+// Some dozens of seeds of the simulated rig whose configuration is changed.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/seeds.h"
+
+namespace campipe {
+namespace CAMPIPE_FILE {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t changing_seeds = 150;
+constexpr auto changed = sim::Varies::configuration;
+
+// What the seeds reach together.
+std::vector<std::string> awaited_of_changes() {
+  std::vector<std::string> all{"a camera is removed",
+                               "a camera is changed",
+                               "a camera is disabled",
+                               "a reload is taken",
+                               "a reload is refused",
+                               "a request finds no publisher",
+                               "answer 200 to enable_camera",
+                               "answer 200 to put_camera",
+                               "answer 200 to reload",
+                               "answer 200 to set_recording",
+                               "answer 201 to put_camera",
+                               "answer 404 to remove_camera",
+                               "answer 409 to put_camera",
+                               "message disabled_camera to publisher",
+                               "message forget_camera to source",
+                               "message forget_camera to master",
+                               "message forget_node to worker",
+                               "message forget_output to publisher",
+                               "message record to publisher",
+                               "message record_paused from publisher",
+                               "message record_resumed from publisher",
+                               "message record_failed from publisher",
+                               "message push_state from publisher",
+                               "message packet_ring from source",
+                               "message audio_ring to publisher",
+                               "message audio_ring_done from publisher",
+                               "message sent_stream from source",
+                               "a recording is paused",
+                               "a push goes on",
+                               "a camera is run as its source sends",
+                               "message server to publisher"};
+  for (const sim::FaultKind kind : {sim::FaultKind::disk_full, sim::FaultKind::targets_away})
+    all.push_back(std::string("fault ") + sim::name_of(kind));
+  for (std::size_t kind = 0; kind < sim::change_kinds; ++kind)
+    all.push_back(std::string("change ") + sim::name_of(static_cast<sim::ChangeKind>(kind)));
+  for (std::size_t trouble = 1; trouble < sim::load_troubles; ++trouble)
+    all.push_back(std::string("load trouble ") + sim::name_of(static_cast<sim::LoadTrouble>(trouble)));
+  return all;
+}
+
+TEST(SimulatedChanges, HoldForManySeeds) {
+  sim::Seeds seeds(sim::simulated_rigs(changed), 100s, changed);
+  std::map<std::string, std::uint64_t> reached;
+  for (std::uint64_t seed = 0; seed < changing_seeds; ++seed) {
+    const sim::Outcome outcome = seeds.run(seed);
+    ASSERT_FALSE(outcome.failure) << sim::Seeds::describe(seed, outcome, seeds.shrunk());
+    for (const auto& [what, times] : outcome.reached) reached[what] += times;
+  }
+  for (const std::string& what : awaited_of_changes()) EXPECT_GT(reached[what], 0U) << what << " is reached by no seed";
+}
+
+// So many changes, of which the last ones are the same.
+sim::Outcome changed_rig(int changes) {
+  sim::Course course{100s, true, {}, {}, {}};
+  for (int i = 0; i < changes; ++i) {
+    const auto left = static_cast<std::uint64_t>(changes - i);
+    const auto kind = left % 5 == 0 ? sim::ChangeKind::remove : sim::ChangeKind::put;
+    course.changes.push_back({kind, 2s + i * 400ms, left, left, false, sim::LoadTrouble::none});
+  }
+  return sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1, course);
+}
+
+TEST(SimulatedChanges, LeaveNothing) {
+  const sim::Outcome few = changed_rig(12);
+  const sim::Outcome many = changed_rig(60);
+  EXPECT_EQ(few.failure, std::nullopt);
+  EXPECT_EQ(many.failure, std::nullopt);
+  EXPECT_EQ(many.descriptors, few.descriptors);
+  EXPECT_TRUE(many.reached.contains("answer 200 to remove_camera"));
+}
+
+}  // namespace CAMPIPE_FILE
+}  // namespace campipe

@@ -1,0 +1,205 @@
+#include "tests/sim/publishing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/control/messages/from_publisher.h"
+#include "tests/sim/child.h"
+#include "tests/sim/machine.h"
+
+namespace campipe::sim {
+namespace {
+
+constexpr std::uint64_t packets_a_fragment = 25;
+constexpr auto disk_interval = seconds(3);  // of a recording that waits for its disk
+
+}  // namespace
+
+Publishing::Publishing(Child& child, const messages::PublishOutput& asked)
+    : child_(child),
+      output_(asked.output),
+      block_(child.page().publish(asked.output)),
+      name_(asked.config.name),
+      camera_(asked.config.camera),
+      may_record_(asked.config.record.has_value()),
+      on_(asked.recording),
+      pushes_(child, asked.output, asked.config.push) {
+  progress_ = load_record_progress(block_.record).value_or(RecordProgress{});
+  expected_ = progress_.number + 1;
+  if (const auto file = load_record_file(block_.record); file && progress_.open)
+    child_.machine().on_file(child_, file->path);
+}
+
+void Publishing::record(bool on) {
+  if (std::exchange(on_, on) || !on) return;
+  progress_ = load_record_progress(block_.record).value_or(RecordProgress{});  // others have gone past meanwhile
+}
+
+void Publishing::add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory, StreamParameters stream) {
+  rings_.push_back({epoch, std::move(memory), std::move(stream)});
+}
+
+void Publishing::add_audio(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory) {
+  audio_rings_.push_back({epoch, std::move(memory), {}});
+}
+
+void Publishing::step() {
+  if (done_) return;
+  block_.thread.beat.store(now_ns());
+  if (abandoned_) return end();
+  if (!on_) {
+    close_file(FileEnd::stopped);
+    retry_at_.reset();
+  }
+  pushes_.step();
+  const bool watched = child_.machine().owner().watches(camera_);
+  if (watched && block_.audience.watches.exchange(1) == 0) block_.audience.arrivals.fetch_add(1);
+  if (!watched) block_.audience.watches.store(0);
+  for (unsigned i = 0; i < packets_a_step; ++i) {
+    if (!next_packet()) break;
+  }
+  hear();
+  if (!reader_ && rings_.empty() && finishes_) end();
+}
+
+bool Publishing::next_packet() {
+  if (!reader_) {
+    if (rings_.empty()) return false;
+    reader_.emplace(rings_.front().memory);
+  }
+  PacketView packet;
+  std::uint64_t number = 0;
+  const auto next = reader_->next(packet, number, Clock::now());
+  if (next == PacketRingReader::Next::packet) {
+    take(packet, number);
+    return true;
+  }
+  if (next == PacketRingReader::Next::timeout) {
+    if (reader_->writer_waits()) commit();
+    return false;
+  }
+  if (next == PacketRingReader::Next::broken) accuse(block_.accusation, Accused::worker);
+  commit();
+  child_.send(messages::PacketRingDone{{output_, rings_.front().epoch}});
+  reader_.reset();
+  rings_.pop_front();
+  return false;
+}
+
+void Publishing::take(const PacketView& packet, std::uint64_t number) {
+  if (number < expected_) return reader_->release_through(std::min(number, safe()));  // its predecessor had it
+  // What is not recorded leaves no trace of how far it is.
+  if (number > expected_ && may_record_)
+    child_.machine().world().fail(fmt::format("{}: packet {} comes where {} was expected", name_, number, expected_));
+  expected_ = number + 1;
+  if (!records()) {
+    if (may_record_) store_unrecorded(block_.record, number, on_ ? 1 : 0);
+    return reader_->release_through(number);
+  }
+  if (!progress_.open) {
+    if (!packet.key || (retry_at_ && Clock::now() < *retry_at_)) return leave_out(number);
+    begin_file();
+  }
+  ++waiting_;
+  newest_ = number;
+  newest_dts_ = packet.dts;
+  if (waiting_ >= packets_a_fragment || reader_->fill() > 0.5) commit();
+}
+
+// What a successor finds has been given back already.
+void Publishing::hear() {
+  if (!audio_) {
+    if (audio_rings_.empty()) return;
+    audio_.emplace(audio_rings_.front().memory);
+    heard_ = 0;
+  }
+  PacketView packet;
+  for (unsigned i = 0; i < packets_a_step; ++i) {
+    const auto next = audio_->next(packet, heard_, Clock::now());
+    if (next == PacketRingReader::Next::packet) continue;
+    if (next == PacketRingReader::Next::timeout) break;
+    if (next == PacketRingReader::Next::broken) accuse(block_.accusation, Accused::source);
+    child_.send(messages::AudioRingDone{{output_, audio_rings_.front().epoch}});
+    audio_.reset();
+    audio_rings_.pop_front();
+    return;
+  }
+  if (heard_ > 0 && (!records() || !progress_.open)) audio_->release_through(heard_);
+}
+
+void Publishing::begin_file() {
+  progress_.open = true;
+  progress_.ended = FileEnd::none;
+  RecordFile file;
+  file.path = fmt::format("{}-{}.mp4", name_, now_ns());
+  file.stream = rings_.front().stream;
+  file.start_utc = utc_now_ns();
+  store_record_file(block_.record, file, progress_);
+  child_.machine().on_file(child_, file.path);
+  unannounced_ = file.path;
+  if (!retry_at_) announce();
+}
+
+// While paused, a file counts only when something has come into it.
+void Publishing::announce() {
+  if (!unannounced_.empty()) child_.send(messages::FileBegun{output_, std::exchange(unannounced_, {})});
+}
+
+void Publishing::leave_out(std::uint64_t number) {
+  progress_.number = number;
+  ++progress_.unrecorded;
+  store_record_progress(block_.record, progress_);
+  reader_->release_through(number);
+}
+
+void Publishing::commit() {
+  if (waiting_ == 0) return;
+  if (child_.machine().disk_is_full()) return pause();
+  if (retry_at_) child_.send(messages::RecordResumed{{output_}});
+  retry_at_.reset();
+  announce();
+  progress_.number = newest_;
+  progress_.recorded += waiting_;
+  progress_.position.packets += waiting_;
+  progress_.position.last_dts = newest_dts_;
+  waiting_ = 0;
+  store_record_progress(block_.record, progress_);
+  if (reader_) reader_->release_through(progress_.number);
+  if (audio_ && heard_ > 0) audio_->release_through(heard_);
+}
+
+// What was not in the file yet is lost.
+void Publishing::pause() {
+  progress_.number = newest_;
+  progress_.unrecorded += std::exchange(waiting_, 0);
+  progress_.open = false;
+  progress_.ended = FileEnd::error;
+  store_record_progress(block_.record, progress_);
+  if (reader_) reader_->release_through(progress_.number);
+  if (child_.machine().disk_breaks()) {
+    block_.record.failed = 1;
+    child_.send(messages::RecordFailed{{output_, "Input/output error"}});
+  } else if (!retry_at_) {
+    child_.send(messages::RecordPaused{{output_, "No space left on device"}});
+  }
+  retry_at_ = Clock::now() + disk_interval;
+}
+
+void Publishing::close_file(FileEnd why) {
+  commit();
+  if (!progress_.open) return;
+  progress_.open = false;
+  progress_.ended = why;
+  store_record_progress(block_.record, progress_);
+}
+
+void Publishing::end() {
+  close_file(FileEnd::stopped);
+  done_ = true;
+  block_.thread.beat.store(0);
+  child_.send(messages::OutputDone{{output_}});
+}
+
+}  // namespace campipe::sim

@@ -1,0 +1,43 @@
+// The configuration of a simulated rig: its file, and all that its cameras can be changed to. app/config reads that
+// beforehand, so that no run waits for a disk or an encoder: only what stands over what is done here.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/config/changes.h"
+#include "app/config/config.h"
+
+namespace campipe::sim {
+
+class RigChoice {
+ public:
+  // Reads files: to be called before any seed runs.
+  // `changes`: its cameras can be changed.
+  RigChoice(nlohmann::json file, bool changes);
+
+  [[nodiscard]] const nlohmann::json& file() const { return file_; }
+  // Of its cameras, and of those that may be added.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // A camera's keys as in the file: those that it begins with, or others.
+  [[nodiscard]] nlohmann::json keys(const std::string& name, std::uint64_t variant) const;
+  // The file, then `kept`, its overlay, then `changes`.
+  [[nodiscard]] LoadedConfig load(const nlohmann::json& file, const CameraChanges& kept,
+                                  const CameraChanges& changes) const;
+
+ private:
+  struct Read {
+    CameraConfig camera;
+    GpuPlaces places;
+  };
+  void read(const nlohmann::json& file);
+
+  nlohmann::json file_;
+  std::vector<std::string> names_;
+  RigConfig settings_;                // without cameras
+  std::map<std::string, Read> read_;  // by name and keys
+};
+
+}  // namespace campipe::sim
