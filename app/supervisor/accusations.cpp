@@ -43,6 +43,11 @@ void Accusations::follow() {
   }
 }
 
+void Accusations::on_death() {
+  next_look_ = {};
+  follow();
+}
+
 void Accusations::follow_packets(Camera& camera) {
   if (camera.is_mosaic()) return;
   const ProcessId master = camera.decoding.process;

@@ -20,6 +20,8 @@ class Accusations {
 
   // To be called several times a second.
   void follow();
+  // A process has died, and has no successor yet: nobody is ended for what the dead one is accused of.
+  void on_death();
 
  private:
   void follow_packets(Camera& camera);

@@ -268,6 +268,7 @@ bool Supervisor::needed(const ManagedProcess& process) const {
 }
 
 bool Supervisor::on_death(ManagedProcess& process, const ExitInfo& info) {
+  guard_.run("follow accusations", [this] { accusations_.on_death(); });
   const bool again = crashes_.on_death(process, info);
   if (process.kind == ProcessKind::source) lifecycle_.on_source_death();
   if (process.kind == ProcessKind::master) {
