@@ -23,7 +23,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string secret = "7351";  // in the names of what is hidden
+const std::string secret = "zq7351";  // in the names of what is hidden
 
 class HiddenCameras : public testing::Test {
  protected:
@@ -37,11 +37,11 @@ class HiddenCameras : public testing::Test {
         "http_address: \"127.0.0.1:" + std::to_string(port_) +
         "\"\nrtsp_address: off\ninsecure: true\nworkers: {count: 1}\nusers:\n  ada: {password: '" + hash_ +
         "', may: record, cameras: [dock, hall]}\n  owner: {password: '" + hash_ +
-        "', may: administer}\nsync_groups: {pair: {cameras: [dock, vault-7351], rate: 10}}\ncameras:\n" +
+        "', may: administer}\nsync_groups: {pair: {cameras: [dock, vault-zq7351], rate: 10}}\ncameras:\n" +
         camera("dock", "") +
-        camera("vault-7351", ", outputs: {small-7351: {filters: [{resize: {width: 80, height: 60}}]}}") +
-        "mosaics:\n  hall: {layout: 2x1, cameras: [dock, vault-7351], width: 320, height: 240, rate: 10}\n"
-        "  wall-7351: {layout: 2x1, cameras: [dock, vault-7351], width: 320, height: 240, rate: 10}\n");
+        camera("vault-zq7351", ", outputs: {small-zq7351: {filters: [{resize: {width: 80, height: 60}}]}}") +
+        "mosaics:\n  hall: {layout: 2x1, cameras: [dock, vault-zq7351], width: 320, height: 240, rate: 10}\n"
+        "  wall-zq7351: {layout: 2x1, cameras: [dock, vault-zq7351], width: 320, height: 240, rate: 10}\n");
     const bool ready = eventually([&] {
       try {
         return ask(port(), "GET /readyz").status == 200;
@@ -83,7 +83,7 @@ TEST_F(HiddenCameras, NoRouteTellsOfThem) {
   const json described = json::parse(call("GET /api/v1/openapi.json").body).at("paths");
   // There is something to tell, everywhere.
   const auto is_recorded = [&] {
-    return call("GET /api/v1/recordings", "owner").body.find("vault-7351/") != std::string::npos &&
+    return call("GET /api/v1/recordings", "owner").body.find("vault-zq7351/") != std::string::npos &&
            call("GET /api/v1/recordings").body.find("dock/") != std::string::npos;
   };
   ASSERT_TRUE(eventually(is_recorded)) << rig_->log();
@@ -122,7 +122,7 @@ TEST_F(HiddenCameras, TheStreamOfTheStatusDoesNotTellOfThem) {
 TEST_F(HiddenCameras, AreAnsweredAsThoseThatDoNotExist) {
   const json described = json::parse(call("GET /api/v1/openapi.json").body).at("paths");
   std::vector<std::pair<std::string, std::string>> around;  // the name
-  for (const char* path : {"snapshot.jpg", "stream.ts", "stream.mp4", "live", "small-7351/snapshot.jpg"})
+  for (const char* path : {"snapshot.jpg", "stream.ts", "stream.mp4", "live", "small-zq7351/snapshot.jpg"})
     around.emplace_back("GET /cameras/", std::string("/") + path);
   for (const auto& [path, methods] : described.items()) {
     const auto at = path.find("{name}");
@@ -141,7 +141,7 @@ TEST_F(HiddenCameras, AreAnsweredAsThoseThatDoNotExist) {
   };
   for (const auto& [before, behind] : around) {
     const std::string body = before.starts_with("GET") ? "" : "{}";
-    for (const char* hidden : {"vault-7351", "wall-7351"}) {
+    for (const char* hidden : {"vault-zq7351", "wall-zq7351"}) {
       const Reply there = call(before + hidden + behind, "ada", body);
       const Reply none = call(before + "nothing" + behind, "ada", body);
       EXPECT_EQ(there.status, none.status) << before << hidden << behind;
