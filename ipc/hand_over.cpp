@@ -170,11 +170,11 @@ std::optional<std::uint64_t> HandOver::decide_for_dead(std::uint64_t newest) {
         return newest + 1;  // no frame has that number: nobody would go on
       continue;
     }
-    if (now.state != State::ready) {
+    const std::uint64_t passed = std::min(page_->passed.load(std::memory_order_seq_cst), newest);
+    if (now.state != State::ready || passed == 0) {
       if (cancel()) return std::nullopt;
       continue;
     }
-    const std::uint64_t passed = std::min(page_->passed.load(std::memory_order_seq_cst), newest);
     const std::uint64_t frame = std::min(std::max(passed + 1, now.frame), newest + 1);
     if (change(now, {State::committed, frame})) return frame;
   }

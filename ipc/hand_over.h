@@ -9,6 +9,7 @@
 //   new
 //                             one; or by the supervisor, when the old one's process is gone: F is behind the newest
 //                             frame that it had passed, and not before R
+//                             (where it had passed none, nobody knows how far it was, and the move is cancelled)
 //   either   → cancelled      by any of the three: the old node goes on as if nothing had been, and the new one ends
 //
 // What is committed or cancelled stays so. Each change is one compare-exchange, so that there is one outcome.
@@ -82,7 +83,8 @@ class HandOver {
   bool cancel();
 
   // ---- Supervisor, once the old node's process is gone
-  // The boundary, also where that was committed before; nothing: the new node was not ready, and it is cancelled.
+  // The boundary, also where that was committed before; nothing: the new node was not ready, or the old one had passed
+  // no frame, and it is cancelled.
   // `newest`: frame of the ring, which no node can be beyond.
   std::optional<std::uint64_t> decide_for_dead(std::uint64_t newest);
 

@@ -285,7 +285,7 @@ void Moves::on_death_of_old(Camera& camera) {
   const CameraNode& old_node = camera.node(camera.move->from);
   if (old_node.done) return;
   if (!camera.move->page->decide_for_dead(newest_frame(camera, old_node, rig_.page))) {
-    note_cancelled(camera, "its worker died before the other one was ready");
+    note_cancelled(camera, "its worker died before its work could go over");
     return end_cancelled(camera);
   }
   camera.move->from_died = true;

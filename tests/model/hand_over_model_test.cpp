@@ -1,6 +1,7 @@
 // A move of a node's work (ipc/hand_over.h), explored exhaustively: a source publishes frames to the old and to the new
-// node, which both may be killed at any step; the writer takes frames back from their queues; the supervisor cancels at
-// any step, decides for a dead old node, and names the number of packets at which the new one goes on. Shows that
+// node, which both may be killed at any step; the old one hears of the move at any step, or never; the writer takes
+// frames back from their queues; the supervisor cancels at any step, decides for a dead old node, and names the number
+// of packets at which the new one goes on. Shows that
 //  - no frame is encoded by both, and none by a node that does not own it,
 //  - without a death none is lost, whether the move is committed or cancelled, and what is taken back is counted once,
 //  - no packet's number is used twice,
@@ -33,6 +34,7 @@ enum class Mutant {
   supervisor_at_passed,        // likewise at the frame that the old one may have encoded
   supervisor_at_newest,        // likewise behind what is published: what the new one has is given up
   supervisor_at_proposed,      // likewise although the new one is not ready
+  supervisor_without_passed,   // likewise although the old one may have encoded frames before it knew of the move
   base_at_commit,              // before the old node's packets are all there
   new_does_not_wait,           // takes what is undecided for the old one's
   new_takes_undecided,         // or for its own
@@ -80,7 +82,8 @@ class HandOverModel {
     std::uint8_t old_seen_at;
     Word new_seen;
     std::uint8_t new_seen_at;
-    std::uint8_t dropped;  // by the new node, uncounted
+    std::uint8_t old_knows;  // of the move: it has the page
+    std::uint8_t dropped;    // by the new node, uncounted
     SupervisorAt supervisor;
     Word seen;
     std::uint8_t seen_at;
@@ -216,13 +219,18 @@ class HandOverModel {
       emit(Step{"old node", -1, "is killed", -1, true}, next);
     }
     State next = state;
+    if (state.old_knows == 0 && (state.old_at == OldAt::idle || state.old_at == OldAt::ending)) {
+      next.old_knows = 1;
+      emit(Step{"old node", -1, "hears of the move"}, next);
+      next.old_knows = 0;
+    }
     Node& self = next.old_node;
     const int hand = state.old_node.hand;
     switch (state.old_at) {
       case OldAt::idle:
         if (state.old_node.pending != 0) {
           const int frame = take(self);
-          next.old_at = OldAt::decide;
+          next.old_at = state.old_knows != 0 ? OldAt::decide : OldAt::work;
           return emit(Step{"old node", -1, "takes frame", frame}, next);
         }
         if (state.head < frames) return;
@@ -260,14 +268,15 @@ class HandOverModel {
         // What comes out at once, and what stays inside, until the next one or the end.
         self.out |= state.old_node.inside;
         self.inside = bit(hand);
-        next.old_at = is(Mutant::old_stores_passed_late) ? OldAt::late_pass : OldAt::idle;
+        next.old_at = is(Mutant::old_stores_passed_late) && state.old_knows != 0 ? OldAt::late_pass : OldAt::idle;
         emit(Step{"old node", -1, "has in its encoder frame", hand}, next);
         self.out |= self.inside;
         self.inside = 0;
         return emit(Step{"old node", -1, "encodes frame", hand}, next);
       case OldAt::ending:
-        if (state.word == Word::proposed || state.word == Word::ready) next.word = Word::cancelled, next.at = 0;
         next.old_at = OldAt::over;
+        if (state.old_knows == 0) return emit(Step{"old node", -1, "ends, and knows of no move"}, next);
+        if (state.word == Word::proposed || state.word == Word::ready) next.word = Word::cancelled, next.at = 0;
         return emit(Step{"old node", -1, "cancels, unless that is decided"}, next);
       case OldAt::over:
         self.out |= state.old_node.inside;
@@ -384,6 +393,10 @@ class HandOverModel {
         return emit(Step{"supervisor", -1, "looks how far the dead old node was", state.passed}, next);
       case SupervisorAt::decide_for_dead:
         next.supervisor = SupervisorAt::idle;
+        if (state.seen_passed == 0 && !is(Mutant::supervisor_without_passed)) {
+          next.supervisor = SupervisorAt::cancel;
+          return emit(Step{"supervisor", -1, "does not know how far the dead old node was"}, next);
+        }
         if (state.word == state.seen && state.at == state.seen_at) {
           next.word = Word::committed;
           next.at = narrow(boundary_of(state));
@@ -421,7 +434,9 @@ class HandOverModel {
       emit(Step{"supervisor", -1, "is about to cancel", -1, true}, next);
       next.cancels_left = state.cancels_left;
     }
-    if (open && new_is_dead) emit(Step{"supervisor", -1, "has lost the new node"}, next);
+    const bool old_is_done = !old_is_dead && state.old_at == OldAt::done;
+    if (open && (new_is_dead || old_is_done))
+      emit(Step{"supervisor", -1, "has lost the new node, or the old one is done"}, next);
     if (open && old_is_dead && !new_is_dead) {
       const bool decides = state.word == Word::ready || is(Mutant::supervisor_at_proposed);
       next.supervisor = decides ? SupervisorAt::look_for_dead : SupervisorAt::cancel;
@@ -468,6 +483,7 @@ INSTANTIATE_TEST_SUITE_P(Mutants, CarelessHandOverModel,
                                          CarelessHandOver{"SupervisorAtPassed", Mutant::supervisor_at_passed},
                                          CarelessHandOver{"SupervisorAtNewest", Mutant::supervisor_at_newest},
                                          CarelessHandOver{"SupervisorAtProposed", Mutant::supervisor_at_proposed},
+                                         CarelessHandOver{"SupervisorWithoutPassed", Mutant::supervisor_without_passed},
                                          CarelessHandOver{"BaseAtCommit", Mutant::base_at_commit},
                                          CarelessHandOver{"NewDoesNotWait", Mutant::new_does_not_wait},
                                          CarelessHandOver{"NewTakesUndecided", Mutant::new_takes_undecided},

@@ -19,6 +19,7 @@ constexpr std::uint64_t tried = 130;
 // Rigs of courses.
 constexpr std::size_t one_camera = 1;
 constexpr std::size_t two_workers = 2;
+constexpr std::size_t two_workers_and_cameras = 3;
 constexpr std::size_t two_priorities = 10;
 
 // What the seeds reach together: else they would prove less than they seem to.
@@ -103,6 +104,17 @@ TEST(Simulation, ADeathWhileTheMachineStandsStillKillsNoOther) {
   EXPECT_EQ(failure_of({{FaultKind::pause, sim::Part::source, 4s, 2070ms, 1},
                         {FaultKind::kill, sim::Part::worker, 6s, 0s, 0}}),
             std::nullopt);
+}
+
+// The old worker heard of the move when its last frame was behind it, and died: the new one encoded again what was,
+// from the frame on at which it had been ready.
+TEST(Simulation, AWorkerThatDiesBeforeAMoveReachesItGivesNoFrameAway) {
+  using sim::FaultKind;
+  const sim::Fault late{FaultKind::late, sim::Part::worker, 7401ms, 6255ms, 0};
+  sim::Fault exits{FaultKind::exits, sim::Part::worker, 12264ms, 0s, 0};
+  exits.process = 2;
+  const sim::Course course{9897ms, false, {late, exits}, {{8032ms, 4, 1}}, {}};
+  EXPECT_EQ(sim::Seeds({sim::simulated_rigs().at(two_workers_and_cameras)}, 100s).run(3, course).failure, std::nullopt);
 }
 
 bool has_line(const sim::Outcome& outcome, const std::string& text) {

@@ -85,6 +85,13 @@ TEST_F(HandOverTest, ForADeadOldNodeItIsCancelledWhereTheNewOneIsNotReady) {
   EXPECT_TRUE(page_->is_cancelled());
 }
 
+// It may have worked on frames before it had the page.
+TEST_F(HandOverTest, ForADeadOldNodeItIsCancelledWhereThatHadPassedNoFrame) {
+  ASSERT_TRUE(other_->get_ready(5));
+  EXPECT_FALSE(page_->decide_for_dead(20));
+  EXPECT_TRUE(page_->is_cancelled());
+}
+
 TEST_F(HandOverTest, NumbersThatCannotBeDoNotLeadBeyondTheRing) {
   page_->pass(~std::uint64_t{0});
   ASSERT_TRUE(other_->get_ready(std::uint64_t{1} << 61));
