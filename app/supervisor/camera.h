@@ -399,6 +399,7 @@ struct Camera {
 
   bool retiring = false;                            // asked to end while the rig runs on
   std::optional<Indirect<CameraConfig>> successor;  // what comes in its place then; none: nothing
+  std::optional<bool> successor_records;            // whether that records, where it was asked; none: as any that comes
 
   QuarantinePolicy faults;  // of its threads in the source, the master and its worker
 

@@ -30,6 +30,11 @@ constexpr auto no_descriptors = "not started: the rig is out of descriptors (Lim
 
 std::size_t cells_of(const CameraConfig& config) { return config.mosaic ? config.mosaic->cells.size() : 0; }
 
+bool records_any(const CameraConfig& config) {
+  const auto outputs = resolved_outputs(config);
+  return std::ranges::any_of(outputs, [](const ResolvedOutput& output) { return output.record.has_value(); });
+}
+
 bool is_at_rest(const Camera& camera) {
   if (!camera.takes_part()) return true;
   const bool published =
@@ -45,6 +50,7 @@ struct CameraRoster::Comes {
   CameraConfig asked;
   std::optional<SentStream> sends = {};  // what it has been found to send
   TotalsByName before = {};              // what was counted under the names of its outputs
+  std::optional<bool> records = {};      // as was asked while it was about to come
   // Of one that is displaced.
   bool displaced = false;
   bool quarantined = false;
@@ -99,6 +105,7 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
         output.recording.on = output.before->recording_on;  // nothing else was asked for
       pass_on(output.before->latencies, rig_.page.shared(output.id));
     }
+    if (comes.records) output.recording.on = *comes.records;
     if (const auto copied = comes.copied.find(output.config.name); copied != comes.copied.end())
       output.copied = copied->second;
     if (!config.enabled) output.become(CameraState::disabled);
@@ -215,6 +222,8 @@ void CameraRoster::on_opened_stream(Camera& camera, const KnownStream& stream) {
 }
 
 void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& successor) {
+  const bool is_same = camera.successor && successor && **camera.successor == *successor;
+  if (!is_same) camera.successor_records.reset();
   camera.successor.reset();
   if (successor) camera.successor = *successor;
   if (camera.retiring) return;
@@ -259,6 +268,7 @@ void CameraRoster::settle_retiring(Camera& camera) {
 
 CameraRoster::Comes CameraRoster::comes_of(const Camera& camera, const CameraConfig& successor) {
   Comes comes{successor};
+  comes.records = camera.successor_records;
   if (successor != *camera.asked) return comes;  // a user has changed it: it is placed as any that comes
   comes.sends = camera.sends;
   comes.displaced = camera.displaced;
@@ -359,11 +369,15 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   if (rig_.phase != RunPhase::running) return refused(409, "the rig is ending");
   Camera* camera = rig_.cameras.find(asked.name);
   if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
-  // Also while it is only about to be: its processes still work.
+  // Also while it is only about to be: its processes still work. What comes in its place obeys likewise.
   const bool disabled = camera->successor ? !(*camera->successor)->enabled : !camera->takes_part();
   if (disabled) return refused(409, "it is disabled");
   bool any = false;
   bool lives = false;
+  if (camera->successor) {
+    any = lives = records_any(**camera->successor);
+    camera->successor_records = asked.on;
+  }
   for (Output& output : camera->outputs) {
     if (!output.config.record) continue;
     any = true;

@@ -271,6 +271,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::OutputFailed& f
 
 void MessageRouter::on(const AboutOutput& about, const messages::FileBegun& file) {
   about.output.recording.file = file.path;
+  about.output.recording.paused.clear();
   spdlog::info("{}: recording to {}", about.output.config.name, file.path);
 }
 

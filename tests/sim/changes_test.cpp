@@ -89,5 +89,30 @@ TEST(SimulatedChanges, LeaveNothing) {
   EXPECT_TRUE(many.reached.contains("answer 200 to remove_camera"));
 }
 
+// A changed camera comes once nothing is left of the one before: what is asked meanwhile is asked of it.
+TEST(SimulatedChanges, ARecordingThatIsStoppedWhileItsCameraIsChangedStaysOff) {
+  const sim::Fault late{sim::FaultKind::late, sim::Part::master, 4500ms, 5s, 0};
+  sim::Course course{100s, true, {late}, {}, {}};
+  course.changes.push_back({sim::ChangeKind::put, 5s, 0, 16, false, sim::LoadTrouble::none});
+  course.changes.push_back({sim::ChangeKind::stop_recording, 5400ms, 0, 1, false, sim::LoadTrouble::none});
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("answer 200 to set_recording"));
+}
+
+// The publisher finds the disk full, which the supervisor hears of when the recording has been stopped and begun again.
+TEST(SimulatedChanges, ARecordingThatIsBegunAgainIsNotPaused) {
+  const sim::Seeds rig(sim::simulated_rigs(changed), 100s, changed);
+  sim::Course course{100s, true, {}, {}, {}};
+  course.faults.push_back({sim::FaultKind::late, sim::Part::publisher, 9500ms, 4s, 0});
+  course.faults.push_back({sim::FaultKind::disk_full, sim::Part::publisher, 10s, 1200ms, 1});
+  course.changes.push_back({sim::ChangeKind::stop_recording, 9900ms, 0, 1, false, sim::LoadTrouble::none});
+  course.changes.push_back({sim::ChangeKind::record, 9950ms, 0, 1, false, sim::LoadTrouble::none});
+  const sim::Outcome outcome = rig.run(4, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("message record_paused from publisher"));
+  EXPECT_FALSE(outcome.reached.contains("message record_resumed from publisher"));
+}
+
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe
