@@ -235,7 +235,10 @@ void CameraRoster::retire(Camera& camera, const std::optional<CameraConfig>& suc
 void CameraRoster::change(Camera& camera, const CameraConfig& config) {
   CameraConfig same = *camera.asked;
   same.priority = config.priority;
-  if (!camera.runs_as(*camera.asked) || same != config) return retire(camera, config);
+  if (!camera.runs_as(*camera.asked) || same != config) {
+    if (!camera.retiring) camera.sends.reset();  // found out again, also where one that failed comes as it was
+    return retire(camera, config);
+  }
   camera.asked->priority = camera.config->priority = config.priority;
   spdlog::info("{}: its priority is {} now", camera.name(), config.priority);
 }

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t changing_seeds = 150;
 constexpr auto changed = sim::Varies::configuration;
+constexpr std::uint64_t depends_on_its_source = 7;  // a change's detail: `codec: auto`
 
 // What the seeds reach together.
 std::vector<std::string> awaited_of_changes() {
@@ -98,6 +99,18 @@ TEST(SimulatedChanges, ARecordingThatIsStoppedWhileItsCameraIsChangedStaysOff) {
   const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1, course);
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("answer 200 to set_recording"));
+}
+
+// It came without a word, as one does that its source has decided about, and its recording stayed off.
+TEST(SimulatedChanges, ACameraInQuarantineThatIsPutAgainIsAChangedOne) {
+  sim::Course course{100s, true, {}, {}, {}};
+  for (const auto at : {8s, 9s, 10s}) course.faults.push_back({sim::FaultKind::crash, sim::Part::source, at, 0s, 0});
+  for (const auto at : {2s, 15s})
+    course.changes.push_back({sim::ChangeKind::put, at, 0, depends_on_its_source, false, sim::LoadTrouble::none});
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(outcome.reached.at("a camera is changed"), 2U);
+  EXPECT_TRUE(outcome.reached.contains("a camera is quarantined"));
 }
 
 // The publisher finds the disk full, which the supervisor hears of when the recording has been stopped and begun again.
