@@ -113,6 +113,19 @@ TEST(SimulatedChanges, ACameraInQuarantineThatIsPutAgainIsAChangedOne) {
   EXPECT_TRUE(outcome.reached.contains("a camera is quarantined"));
 }
 
+// What was read is not obeyed before the process that read it has ended.
+TEST(SimulatedChanges, ACameraIsAsItWasUntilAReloadIsTaken) {
+  constexpr std::uint64_t without_record = 4;
+  constexpr std::uint64_t with_record = 39;
+  sim::Course course{100s, true, {}, {}, {}};
+  course.changes.push_back({sim::ChangeKind::put, 3s, 0, without_record, false, sim::LoadTrouble::none});
+  course.changes.push_back({sim::ChangeKind::reload, 27s, 0, with_record, false, sim::LoadTrouble::lingers});
+  course.changes.push_back({sim::ChangeKind::record, 27400ms, 0, 35, false, sim::LoadTrouble::none});
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1130, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("answer 409 to set_recording"));
+}
+
 // The publisher finds the disk full, which the supervisor hears of when the recording has been stopped and begun again.
 TEST(SimulatedChanges, ARecordingThatIsBegunAgainIsNotPaused) {
   const sim::Seeds rig(sim::simulated_rigs(changed), 100s, changed);

@@ -91,9 +91,17 @@ bool LoadChild::send(std::string_view type, const nlohmann::json& body, const st
 
 std::optional<Message> LoadChild::receive(std::string_view) {
   auto message = run_->sent.receive(world_.now());
-  const bool of_reload = !run_->job.keep && run_->job.changes.empty();
-  if (message && message->type == messages::Loaded::type && of_reload) run_->owner.on_reread(run_->reading);
+  if (message && message->type == messages::Loaded::type) {
+    heard_ = true;
+    note_taken();
+  }
   return message;
+}
+
+// What was read is obeyed once the process has ended, too.
+void LoadChild::note_taken() {
+  const bool of_reload = !run_->job.keep && run_->job.changes.empty();
+  if (heard_ && reaped_ && of_reload) run_->owner.on_reread(run_->reading);
 }
 
 void LoadChild::kill() {
@@ -105,6 +113,7 @@ void LoadChild::kill() {
 
 std::optional<ExitInfo> LoadChild::reap() {
   if (!run_->status) return std::nullopt;
+  if (!std::exchange(reaped_, true)) note_taken();
   return ExitInfo{*run_->status, 0};
 }
 

@@ -40,11 +40,15 @@ class LoadChild final : public ChildProcess {
  private:
   struct Run;
 
+  void note_taken();
+
   World& world_;
   pid_t pid_;
   Clock::time_point started_;
   std::shared_ptr<Run> run_;  // what is to come keeps it, too
   bool killed_ = false;
+  bool heard_ = false;   // the supervisor has what it has read,
+  bool reaped_ = false;  // and its end
 };
 
 }  // namespace campipe::sim
