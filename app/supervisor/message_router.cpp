@@ -277,6 +277,7 @@ void MessageRouter::on(const AboutOutput& about, const messages::FileBegun& file
 
 void MessageRouter::on(const AboutOutput& about, const messages::RecordFailed& failed) {
   about.output.recording.failed = true;
+  about.output.recording.paused.clear();
   about.output.reason = "recording stopped: " + failed.reason;
   spdlog::error("{}: {}", about.output.config.name, about.output.reason);
 }

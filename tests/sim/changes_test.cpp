@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t changing_seeds = 150;
 constexpr auto changed = sim::Varies::configuration;
+constexpr std::uint64_t disk_breaks = 5;            // a fault's detail
 constexpr std::uint64_t depends_on_its_source = 7;  // a change's detail: `codec: auto`
 
 // What the seeds reach together.
@@ -138,6 +139,16 @@ TEST(SimulatedChanges, ARecordingThatIsBegunAgainIsNotPaused) {
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("message record_paused from publisher"));
   EXPECT_FALSE(outcome.reached.contains("message record_resumed from publisher"));
+}
+
+TEST(SimulatedChanges, ARecordingThatFailsWhilePausedIsNotPaused) {
+  sim::Course course{100s, true, {}, {}, {}};
+  course.faults.push_back({sim::FaultKind::disk_full, sim::Part::publisher, 10s, 6s, 1});
+  course.faults.push_back({sim::FaultKind::disk_full, sim::Part::publisher, 12s, 5s, disk_breaks});
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1196, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("message record_paused from publisher"));
+  EXPECT_TRUE(outcome.reached.contains("message record_failed from publisher"));
 }
 
 }  // namespace CAMPIPE_FILE
