@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace campipe::sim {
 namespace {
@@ -95,8 +94,9 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   // Else about the end, which has rules of its own.
   const nanoseconds first = course.settles ? begin_of_faults : std::max<nanoseconds>(course.ends - seconds(3), {});
   const nanoseconds last = course.settles ? length - longest_recovery - longest_fault : course.ends + seconds(3);
-  const std::optional<Part> target =
-      chance.one_in(3) ? std::optional(static_cast<Part>(chance.below(parts))) : std::nullopt;
+  const bool has_target = chance.one_in(3);
+  const Part target = has_target ? static_cast<Part>(chance.below(parts)) : Part::source;
+  const auto target_or = [&](Part other) { return has_target ? target : other; };
   const bool deaths_only = chance.one_in(3);
   const bool one_camera = chance.one_in(2);
   const bool one_culprit = chance.one_in(8);  // which crashes the same process again and again
@@ -105,11 +105,11 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault fault;
     fault.kind = static_cast<FaultKind>(chance.below(deaths_only ? death_kinds : kinds));
-    fault.part = target.value_or(static_cast<Part>(chance.below(parts)));
+    fault.part = target_or(static_cast<Part>(chance.below(parts)));
     const bool together = i > 0 && chance.one_in(2);
     at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);
     fault.at = at;
-    if (fault.kind == FaultKind::slow && chance.one_in(2)) fault.part = target.value_or(Part::worker);
+    if (fault.kind == FaultKind::slow && chance.one_in(2)) fault.part = target_or(Part::worker);
     fault.lasts = length_of(fault.kind, chance);
     fault.detail = chance.below(6);
     fault.process = chance.below(most_processes);
@@ -117,7 +117,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
     fault.camera = one_camera ? 0 : camera;
     if (one_culprit) {
       fault.kind = FaultKind::crash;
-      fault.part = target.value_or(Part::worker);
+      fault.part = target_or(Part::worker);
       fault.process = fault.camera = 0;
     }
     course.faults.push_back(fault);

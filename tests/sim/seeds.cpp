@@ -122,10 +122,15 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
   return outcome;
 }
 
+Course Seeds::course(std::uint64_t seed) const {
+  Course course = course_of(seed, length_, varies_ == Varies::moves ? common_fault_kinds : fault_kinds);
+  if (varies_ == Varies::moves) course.changes.clear();
+  if (varies_ == Varies::configuration) course.moves.clear();
+  return course;
+}
+
 Outcome Seeds::run(std::uint64_t seed) {
-  shrunk_ = course_of(seed, length_, varies_ == Varies::moves ? common_fault_kinds : fault_kinds);
-  if (varies_ == Varies::moves) shrunk_.changes.clear();
-  if (varies_ == Varies::configuration) shrunk_.moves.clear();
+  shrunk_ = course(seed);
   Outcome outcome = run(seed, shrunk_);
   if (!outcome.failure) return outcome;
   const auto again = [&](const Course& course) { return run(seed, course); };

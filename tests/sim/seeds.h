@@ -25,6 +25,8 @@ class Seeds {
   Seeds(std::vector<RigChoice> rigs, nanoseconds length, Varies varies = Varies::moves)
       : rigs_(std::move(rigs)), length_(length), varies_(varies) {}
 
+  // What befalls its rig.
+  [[nodiscard]] Course course(std::uint64_t seed) const;
   // Its outcome. One that fails is run again with fewer faults and changes, until each of them is needed.
   Outcome run(std::uint64_t seed);
   // With a course of its own.

@@ -55,7 +55,7 @@ TEST(ClusterSim, KeepsItsPromises) {
   EXPECT_THAT(missed, IsEmpty()) << "no seed got there";
 }
 
-// Each found a mistake, which is mended now and is a mutant in mutants.txt.
+// Each found a mistake, which is mended now and is a mutant (tests/sim/mutants/cluster.txt).
 TEST(ClusterSim, KeepsThemWhereItDidNot) {
   std::map<std::string, std::uint64_t> reached;
   expect_good(2, reached);    // a_stranger_waits
