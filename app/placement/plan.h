@@ -37,7 +37,7 @@ struct WorkerPlan {
   std::vector<unsigned> cameras;  // places in RigConfig.cameras, of those that have a node here; each once
 };
 
-// Of a node whose work another node of the cluster does.
+// A node has this number in place of a worker's if another node of the cluster does its work.
 inline constexpr unsigned no_worker = ~0U;
 
 // A node: a thread in a worker.

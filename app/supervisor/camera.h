@@ -270,7 +270,7 @@ struct StageLinks {
   void begin_again() { *this = {.key = {}, .again = again || !key.empty()}; }
 };
 
-// Of a node that is in that worker, or in none.
+// The process that runs a node: its worker, or the process of links if it has none.
 constexpr ProcessId process_of_node(unsigned worker) {
   return worker == no_worker ? link_process : worker_process(worker);
 }

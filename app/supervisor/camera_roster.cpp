@@ -372,7 +372,7 @@ messages::Answer CameraRoster::set_recording(const messages::SetRecording& asked
   if (rig_.phase != RunPhase::running) return refused(409, "the rig is ending");
   Camera* camera = rig_.cameras.find(asked.name);
   if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
-  // Also while it is only about to be: its processes still work. What comes in its place obeys likewise.
+  // A camera that retires obeys: its processes still work until it has ended. So does its successor.
   const bool disabled = camera->successor ? !(*camera->successor)->enabled : !camera->takes_part();
   if (disabled) return refused(409, "it is disabled");
   bool any = false;

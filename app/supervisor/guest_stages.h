@@ -47,7 +47,7 @@ class GuestStages {
   // The edge is one of theirs.
   [[nodiscard]] bool has(EdgeId edge);
 
-  // Of their worker, or of the process of links. Each throws BadMessage for what it cannot mean.
+  // A stage's worker, or the process of links, has sent a message. Throws BadMessage if it may not send that.
   void on(const ManagedProcess& by, const messages::FrameRing& ring, std::vector<UniqueFd>& fds, bool incomplete);
   void on(const ManagedProcess& by, const messages::LinkListens& listens);
   void on(const ManagedProcess& by, const messages::EdgeDone& done);

@@ -55,7 +55,7 @@ struct AboutOutput {
 template <typename About, typename M>
 void require_possible(const About&, const M&) {}
 void require_possible(const AboutEdge& about, const messages::FrameRing& ring);
-// Likewise, whose edge it may be.
+// Checks the ring alone: the caller has checked that the sender writes the edge.
 void require_possible(const CameraEdge& edge, const messages::FrameRing& ring);
 void require_possible(const AboutEdge& about, const messages::EdgeDone& done);
 void require_possible(const AboutEdge& about, const messages::LinkListens& listens);

@@ -121,7 +121,7 @@ void MessageRouter::receive(ManagedProcess& by, const Message& message, M& read,
   }
 }
 
-// Of a stage that is done for another node.
+// Takes a message about a stage that this node runs for another one.
 template <typename M, typename... Descriptors>
 void MessageRouter::receive_of_guest(const ManagedProcess& by, const Message& message, const M& read,
                                      Descriptors&... fds) {

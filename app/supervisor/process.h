@@ -41,8 +41,8 @@ struct ManagedProcess {
   QuarantinePolicy unexplained;  // crashes of threads that work for no camera
   ThreadWatch watch{process_hangs};
   ChildProcess::CpuTimes main_thread;  // as seen last
-  bool hung = false;                   // it, or a thread of it: it is killed for that
-  bool unneeded = false;               // likewise: no camera has work for it
+  bool hung = false;                   // it is killed because it, or one of its threads, hangs
+  bool unneeded = false;               // it is killed because no camera has work for it
   std::string
       ended_since;  // why it is killed for no fault of its own, though cameras have work for it; empty: it is not
   unsigned restarts = 0;

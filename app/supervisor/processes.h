@@ -100,14 +100,14 @@ class Processes {
   bool send_to_master(const Camera& camera, const M& message, const std::vector<int>& fds = {}) {
     return !camera.decoding.gone && send(master_of(camera), message, fds);
   }
-  // Likewise of a node, to its process; fills in `message.node`.
+  // Sends a message about a node to the process that runs it; fills in `message.node`.
   template <typename M>
   bool send_to_node(const Camera& camera, const CameraNode& node, M message, const std::vector<int>& fds = {}) {
     if (!camera.takes_part() || node.done) return false;
     message.node = node.id;
     return send(of(node.process()), message, fds);
   }
-  // Likewise of an output, to the publisher; fills in `message.output`.
+  // Sends a message about an output to the publisher; fills in `message.output`.
   template <typename M>
   bool send_to_publisher(const Camera& camera, const Output& output, M message, const std::vector<int>& fds = {}) {
     if (!has_work(publisher(), camera, output)) return false;
