@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -59,10 +58,7 @@ class LinkProcess {
   void on(const messages::EdgeOver& over) {
     if (RemoteNode* const node = find(over.node)) node->finish();
   }
-  void on(const messages::ForgetNode& of) {
-    nodes_.erase(of.node);
-    done_.erase(of.node);
-  }
+  void on(const messages::ForgetNode& of) { nodes_.erase(of.node); }
   void on(const messages::Leave&) { leave(); }
 
   bool tick();
@@ -82,7 +78,6 @@ class LinkProcess {
   LinkKeys keys_;
   std::map<EdgeId, Place> places_;  // of links that nodes here read or write
   std::map<NodeId, std::unique_ptr<RemoteNode>> nodes_;
-  std::set<NodeId> done_;  // of those
   bool leaves_ = false;
 };
 
@@ -156,7 +151,6 @@ void LinkProcess::on(const messages::RunNode& asked) {
   events.on_ring = [this](EdgeId edge, const FrameRingMemory& ring, std::uint64_t epoch, double frame_rate) {
     child_.send(messages::FrameRing{edge, epoch, frame_rate, 0, "", MemoryKind::host}, descriptors_of(ring));
   };
-  done_.erase(asked.node);
   nodes_[asked.node] = std::make_unique<RemoteNode>(asked, child_.page(), std::move(events));
 }
 
@@ -172,10 +166,14 @@ RemoteNode* LinkProcess::find(EdgeId output) const {
 
 // True: all are done.
 bool LinkProcess::tick_nodes() {
+  bool all_done = true;
   for (const auto& [id, node] : nodes_) {
-    if (node->tick() && done_.insert(id).second) child_.send(messages::NodeDone{{id}});
+    if (node->is_done()) continue;
+    node->tick();
+    if (node->is_done()) child_.send(messages::NodeDone{{id}});
+    all_done = all_done && node->is_done();
   }
-  return done_.size() == nodes_.size();
+  return all_done;
 }
 
 bool LinkProcess::tick() {

@@ -87,8 +87,7 @@ void RemoteNode::begin_receiving() {
   receiving_ = std::make_unique<ReceivingThread>(std::move(link), receive_keys_, counts, std::move(events));
 }
 
-bool RemoteNode::tick() {
-  if (is_done_) return true;
+void RemoteNode::tick() {
   if ((sending_ && sending_->hangs()) || (receiving_ && receiving_->hangs()))
     fail_process("a thread of a link to another node hangs");
   if (sending_ && sending_->is_over()) {
@@ -104,10 +103,9 @@ bool RemoteNode::tick() {
   }
   if (!finishing_) {
     if (!receiving_ && receive_) begin_receiving();
-    return false;
+    return;
   }
   is_done_ = drain();
-  return is_done_;
 }
 
 // First all goes there, then what is made of it comes back.

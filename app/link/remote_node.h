@@ -43,8 +43,9 @@ class RemoteNode {
   // The output's ring is to be replaced.
   void renew() { renews_ = receiving_ != nullptr; }
 
-  // To be called ten times a second. True: all is done.
-  bool tick();
+  // To be called ten times a second, until it is done.
+  void tick();
+  [[nodiscard]] bool is_done() const { return is_done_; }
 
  private:
   void begin_sending();
