@@ -290,8 +290,8 @@ void CameraLifecycle::on_reader_death(CameraEdge& input, NodeId node) {
 
 // Not for a node that is only to take over.
 bool CameraLifecycle::is_needed(const ManagedProcess& process, const Camera& camera) {
-  const bool has_nodes = process.kind == ProcessKind::worker || process.kind == ProcessKind::link;
-  if (!has_nodes || !has_work(process, camera)) return has_work(process, camera);
+  if (!has_work(process, camera)) return false;
+  if (process.kind != ProcessKind::worker && process.kind != ProcessKind::link) return true;
   return std::ranges::any_of(camera.planned_nodes(),
                              [&](const CameraNode* node) { return node->process() == process.id && !node->done; });
 }
