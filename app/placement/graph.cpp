@@ -28,7 +28,6 @@ using EdgeKind = GraphEdge::Kind;
 
 constexpr auto source_role = "source";
 constexpr auto publisher = "publisher";
-constexpr auto link_role = "link";
 
 std::vector<std::string> sinks_of(const StreamConfig& output, const ServerConfig& server) {
   std::vector<std::string> sinks;
@@ -93,12 +92,6 @@ class GraphMaker {
   }
 
  private:
-  // As the status calls it.
-  [[nodiscard]] static std::string process_of(const NodePlan& node) {
-    return node.remote.empty() ? worker(node.worker) : link_role;
-  }
-  [[nodiscard]] static std::string worker(unsigned number) { return fmt::format("worker {}", number); }
-
   void add_camera(const CameraConfig& asked, const CameraPlan& planned) {
     const CameraConfig camera = resolved(asked, std::nullopt);
     const unsigned source = add({.kind = NodeKind::source, .name = camera.name, .process = source_role});
@@ -125,7 +118,7 @@ class GraphMaker {
     const NodePlan& node = planned.nodes.front();
     const unsigned added = add({.kind = NodeKind::node,
                                 .name = mosaic.name,
-                                .process = process_of(node),
+                                .process = worker_name(node.worker),
                                 .gpu = gpu_name(devices_, node.gpu),
                                 .cells = static_cast<unsigned>(mosaic.mosaic->cells.size())});
     for (std::size_t i = 0; i < mosaic.mosaic->cells.size(); ++i) {
@@ -193,7 +186,7 @@ class GraphMaker {
       add({.kind = NodeKind::node,
            .name = camera.name,
            .stage = count > 1 ? static_cast<unsigned>(n + 1) : 0,
-           .process = process_of(node),
+           .process = worker_name(node.worker),
            .gpu = gpu_name(devices_, node.gpu),
            .remote = node.remote});
     }
@@ -302,10 +295,10 @@ class GraphMaker {
     }
     for (unsigned w = 0; w < plan_.workers.size(); ++w) {
       const WorkerPlan& planned = plan_.workers[w];
-      if (!works(worker(w))) continue;
-      graph_.processes.push_back({worker(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
+      if (!works(worker_name(w))) continue;
+      graph_.processes.push_back({worker_name(w), planned.cpus, gpu_name(devices_, planned.gpu), encode_cores_of(w)});
     }
-    if (works(link_role)) graph_.processes.push_back({link_role, {}});
+    if (works(worker_name(no_worker))) graph_.processes.push_back({worker_name(no_worker), {}});
     if (works(publisher) || serves(rig_)) graph_.processes.push_back({publisher, {}});
   }
 

@@ -397,6 +397,8 @@ bool decodes_together(const CameraConfig& camera) { return camera.group && !is_l
 
 std::string master_name(const std::string& gpu) { return gpu == "cpu" ? "master" : "master " + gpu; }
 
+std::string worker_name(unsigned worker) { return worker == no_worker ? "link" : "worker " + std::to_string(worker); }
+
 bool needs_worker(const CameraConfig& camera) { return encoded_outputs(camera) > 0 || encodes_on_demand(camera); }
 
 }  // namespace campipe

@@ -131,6 +131,8 @@ std::string gpu_name(const Devices& devices, const Device& device);
 bool decodes_together(const CameraConfig& camera);
 // Of the process that decodes there: "master 0", by that name of the GPU; on the CPU "master".
 std::string master_name(const std::string& gpu);
+// "worker 3"; of no_worker: "link", the process of links.
+std::string worker_name(unsigned worker);
 
 // A line for each pair of GPUs between which rings are shared: in which memory, and why.
 std::vector<std::string> describe_sharing(const RigPlan& plan, const Devices& devices);

@@ -91,11 +91,11 @@ std::string role_of(const ManagedProcess& process) {
     case ProcessKind::publisher:
       return "publisher";
     case ProcessKind::worker:
-      return fmt::format("worker {}", process.number);
+      return worker_name(process.number);
     case ProcessKind::cluster:
       return "cluster";
     case ProcessKind::link:
-      return "link";
+      return worker_name(no_worker);
   }
   return "";
 }

@@ -1,13 +1,12 @@
 #include "app/supervisor/status_graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/config/camera_config.h"
 #include "app/config/memory_names.h"
 #include "app/placement/graph.h"
+#include "app/placement/plan.h"
 #include "app/supervisor/report.h"
 #include "stages/filters/tile_parts.h"
 
@@ -34,7 +33,7 @@ GraphNode start_of(const Camera& camera, std::optional<NodeId> id) {
   return {.kind = Kind::node,
           .name = camera.name(),
           .stage = planned.size() > 1 ? place + 1 : 0,
-          .process = node.remote.empty() ? fmt::format("worker {}", node.worker) : "link",
+          .process = worker_name(node.worker),
           .gpu = node.gpu,
           .cells = static_cast<unsigned>(camera.cells.size())};
 }
