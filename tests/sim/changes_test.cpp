@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/many_seeds.h"
 #include "tests/sim/seeds.h"
 
 namespace campipe {
@@ -62,13 +63,7 @@ std::vector<std::string> awaited_of_changes() {
 
 TEST(SimulatedChanges, HoldForManySeeds) {
   sim::Seeds seeds(sim::simulated_rigs(changed), 100s, changed);
-  std::map<std::string, std::uint64_t> reached;
-  for (std::uint64_t seed = 0; seed < changing_seeds; ++seed) {
-    const sim::Outcome outcome = seeds.run(seed);
-    ASSERT_FALSE(outcome.failure) << sim::Seeds::describe(seed, outcome, seeds.shrunk());
-    for (const auto& [what, times] : outcome.reached) reached[what] += times;
-  }
-  for (const std::string& what : awaited_of_changes()) EXPECT_GT(reached[what], 0U) << what << " is reached by no seed";
+  sim::expect_seeds_hold(seeds, changing_seeds, awaited_of_changes());
 }
 
 // So many changes, of which the last ones are the same.

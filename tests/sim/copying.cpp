@@ -16,7 +16,7 @@ namespace campipe::sim {
 namespace {
 
 constexpr std::size_t copied_ring_bytes = 256 << 10;
-constexpr std::size_t sound_bytes = 40;
+constexpr std::array<std::uint8_t, 40> sound_data{};
 constexpr auto patience = seconds(30);  // policy block: for a publisher that takes nothing
 
 }  // namespace
@@ -97,13 +97,7 @@ bool Copying::pass(Track& track, const PacketView& packet) {
 }
 
 void Copying::pass_sound(std::int64_t at) {
-  PacketView packet;
-  const std::array<std::uint8_t, sound_bytes> bytes{};
-  packet.data = bytes;
-  packet.key = true;
-  packet.dts = packet.times.pts = at;
-  packet.times.duration = frame_interval.count();
-  packet.times.arrival = now_ns();
+  const PacketView packet = packet_at(at, now_ns(), true, sound_data);
   for (Track& track : sound_) {
     if (track.ring->push(packet, Clock::now(), [] { return true; })) ++track.pushed;
   }

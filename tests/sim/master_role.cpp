@@ -56,24 +56,15 @@ class MasterRole final : public Role {
     child_.send("nonsense", nlohmann::json::array(), {});
   }
 
-  [[nodiscard]] std::set<std::string> cameras() const override {
-    std::set<std::string> names;
-    for (const auto& [camera, decoding] : cameras_) names.insert(decoding.name());
-    return names;
-  }
+  [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(cameras_, &Decoding::name); }
 
   [[nodiscard]] bool leaves_rest() const override {
-    for (const CameraId camera : first_ids<CameraId>()) {
-      if (!cameras_.contains(camera) && !is_clear(child_.page().decode(camera, child_.id()))) return true;
-    }
-    return false;
+    return has_rest(
+        cameras_, [this](CameraId camera) -> auto& { return child_.page().decode(camera, child_.id()); });
   }
 
  private:
-  Decoding* find(CameraId camera) {
-    const auto found = cameras_.find(camera);
-    return found == cameras_.end() ? nullptr : &found->second;
-  }
+  Decoding* find(CameraId camera) { return find_in(cameras_, camera); }
 
   void on(const messages::DecodeCamera& asked) {
     child_.machine().checks().uses().begin(asked.config.name, Part::master, child_.name());

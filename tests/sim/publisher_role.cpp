@@ -52,24 +52,15 @@ class PublisherRole final : public Role {
     child_.send(messages::RecordPaused{{OutputId(3'999'999), "the disk is full"}});
   }
 
-  [[nodiscard]] std::set<std::string> cameras() const override {
-    std::set<std::string> names;
-    for (const auto& [id, output] : outputs_) names.insert(output.camera());
-    return names;
-  }
+  [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(outputs_, &Publishing::camera); }
 
   [[nodiscard]] bool leaves_rest() const override {
-    for (const OutputId id : first_ids<OutputId>()) {
-      if (!outputs_.contains(id) && !is_clear(child_.page().publish(id))) return true;
-    }
-    return false;
+    return has_rest(
+        outputs_, [this](OutputId id) -> auto& { return child_.page().publish(id); });
   }
 
  private:
-  Publishing* find(OutputId id) {
-    const auto found = outputs_.find(id);
-    return found == outputs_.end() ? nullptr : &found->second;
-  }
+  Publishing* find(OutputId id) { return find_in(outputs_, id); }
 
   void on(const messages::Start& start) {
     if (start.phase == 0) child_.page().process(child_.id()).arrive(0);

@@ -1,7 +1,11 @@
 // What the simulated camera sends.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "core/frame.h"
+#include "core/packet.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -17,6 +21,17 @@ inline FrameFormat frame_format() {
   format.width = width;
   format.height = height;
   return format;
+}
+
+// A packet of a frame's length, without reordering. `data` outlives it.
+inline PacketView packet_at(std::int64_t at, std::int64_t arrival, bool key, std::span<const std::uint8_t> data) {
+  PacketView packet;
+  packet.data = data;
+  packet.key = key;
+  packet.dts = packet.times.pts = at;
+  packet.times.duration = frame_interval.count();
+  packet.times.arrival = arrival;
+  return packet;
 }
 
 }  // namespace campipe::sim

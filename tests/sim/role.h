@@ -4,6 +4,7 @@
 #pragma once
 
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,6 +41,21 @@ class Role {
 // One of what it has, which is not empty.
 auto& pick(auto& all, std::uint64_t which) {
   return *std::next(all.begin(), static_cast<std::ptrdiff_t>(which % all.size()));
+}
+
+// That one of what it has. Null: it does not have it.
+template <typename Id, typename Part>
+Part* find_in(std::map<Id, Part>& all, Id id) {
+  const auto found = all.find(id);
+  return found == all.end() ? nullptr : &found->second;
+}
+
+// The cameras of what it has; `name_of`: a member that returns one's camera.
+template <typename Id, typename Part>
+std::set<std::string> cameras_of(const std::map<Id, Part>& all, const std::string& (Part::*name_of)() const) {
+  std::set<std::string> names;
+  for (const auto& [id, part] : all) names.insert((part.*name_of)());
+  return names;
 }
 
 std::unique_ptr<Role> make_source(Child& child);

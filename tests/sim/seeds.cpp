@@ -4,14 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <utility>
 
-#include "core/unique_handle.h"
+#include "tests/sim/forked.h"
 #include "tests/sim/rigs.h"
 
 namespace campipe::sim {
@@ -63,16 +61,6 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-std::string read_all(int fd) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
-    if (size <= 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-}
-
 // In the forked process.
 [[noreturn]] void run_apart(int out, std::uint64_t seed, const Course& course, const RigChoice& rig) {
   const auto finish = [&](const Outcome& outcome) {
@@ -101,19 +89,7 @@ std::vector<RigChoice> simulated_rigs(Varies varies) {
 }
 
 Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
-  std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe");
-  UniqueFd in(pipe[0]);
-  UniqueFd out(pipe[1]);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    in.reset();
-    run_apart(out.get(), seed, course, rigs_[seed % rigs_.size()]);
-  }
-  out.reset();
-  const std::string text = read_all(in.get());
-  int status = 0;
-  ::waitpid(pid, &status, 0);
+  const auto [text, status] = run_forked([&](int out) { run_apart(out, seed, course, rigs_[seed % rigs_.size()]); });
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_discarded()) return from_json(json);
   Outcome outcome;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/many_seeds.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/wrong_messages.h"
 
@@ -22,7 +23,7 @@ constexpr std::size_t two_workers = 2;
 constexpr std::size_t two_workers_and_cameras = 3;
 constexpr std::size_t two_priorities = 10;
 
-// What the seeds reach together: else they would prove less than they seem to.
+// What the seeds reach together.
 std::vector<std::string> awaited() {
   std::vector<std::string> all{"camera starting",
                                "camera running",
@@ -57,13 +58,7 @@ std::vector<std::string> awaited() {
 
 TEST(Simulation, HoldsForManySeeds) {
   sim::Seeds seeds(sim::simulated_rigs(), 100s);
-  std::map<std::string, std::uint64_t> reached;
-  for (std::uint64_t seed = 0; seed < tried; ++seed) {
-    const sim::Outcome outcome = seeds.run(seed);
-    ASSERT_FALSE(outcome.failure) << sim::Seeds::describe(seed, outcome, seeds.shrunk());
-    for (const auto& [what, times] : outcome.reached) reached[what] += times;
-  }
-  for (const std::string& what : awaited()) EXPECT_GT(reached[what], 0U) << what << " is reached by no seed";
+  sim::expect_seeds_hold(seeds, tried, awaited());
 }
 
 // Few seeds slow a worker down for longer than it is waited for.

@@ -1,6 +1,7 @@
 // The source, as app/source: connects to the camera, reads its packets into a ring for the master, and reports when it
 // goes away.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -70,7 +71,7 @@ class Reading {
 
  private:
   static constexpr std::size_t ring_bytes = 256 << 10;
-  static constexpr std::size_t packet_bytes = 160;
+  static constexpr std::array<std::uint8_t, 160> packet_data{};
   static constexpr unsigned packets_a_step = 50;
 
   void connect_soon() {
@@ -138,13 +139,7 @@ class Reading {
       await_key_ = false;
       ++frames_;
     }
-    PacketView packet;
-    const std::array<std::uint8_t, packet_bytes> bytes{};
-    packet.data = bytes;
-    packet.key = key_;
-    packet.dts = packet.times.pts = pts_;
-    packet.times.duration = frame_interval.count();
-    packet.times.arrival = *arrival_;
+    const PacketView packet = packet_at(pts_, *arrival_, key_, packet_data);
     report(true, "");
     if (!copying_.pass_video(packet)) return false;
     copying_.pass_sound(pts_);
@@ -238,17 +233,11 @@ class SourceRole final : public Role {
     child_.send(messages::OpenedStream{camera, {"h264", -4, 1, 0}});
   }
 
-  [[nodiscard]] std::set<std::string> cameras() const override {
-    std::set<std::string> names;
-    for (const auto& [camera, reading] : cameras_) names.insert(reading.name());
-    return names;
-  }
+  [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(cameras_, &Reading::name); }
 
   [[nodiscard]] bool leaves_rest() const override {
-    for (const CameraId camera : first_ids<CameraId>()) {
-      if (!cameras_.contains(camera) && !is_clear(child_.page().source(camera))) return true;
-    }
-    return false;
+    return has_rest(
+        cameras_, [this](CameraId camera) -> auto& { return child_.page().source(camera); });
   }
 
  private:
@@ -259,13 +248,13 @@ class SourceRole final : public Role {
     cameras_.try_emplace(camera, child_, std::move(asked));
   }
   void on(const messages::ShowCamera& show) {
-    if (const auto found = cameras_.find(show.camera); found != cameras_.end()) found->second.show(show.shown);
+    if (Reading* const camera = find_in(cameras_, show.camera)) camera->show(show.shown);
   }
   void on(const messages::EndDecoding& end) {
-    if (const auto found = cameras_.find(end.camera); found != cameras_.end()) found->second.end_decoding(end.outputs);
+    if (Reading* const camera = find_in(cameras_, end.camera)) camera->end_decoding(end.outputs);
   }
   void on(const messages::StopCamera& of) {
-    if (const auto found = cameras_.find(of.camera); found != cameras_.end()) found->second.stop();
+    if (Reading* const camera = find_in(cameras_, of.camera)) camera->stop();
   }
   void on(const messages::ForgetCamera& of) { cameras_.erase(of.camera); }
   void on(const messages::Drain&) {

@@ -64,24 +64,15 @@ class WorkerRole final : public Role {
     child_.send("source_over", {{"camera", 0}, {"failure", ""}, {"at_end", true}}, {});
   }
 
-  [[nodiscard]] std::set<std::string> cameras() const override {
-    std::set<std::string> names;
-    for (const auto& [id, node] : nodes_) names.insert(node.name());
-    return names;
-  }
+  [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(nodes_, &WorkerNode::name); }
 
   [[nodiscard]] bool leaves_rest() const override {
-    for (const NodeId id : first_ids<NodeId>()) {
-      if (!nodes_.contains(id) && !is_clear(child_.page().node(id, child_.id()))) return true;
-    }
-    return false;
+    return has_rest(
+        nodes_, [this](NodeId id) -> auto& { return child_.page().node(id, child_.id()); });
   }
 
  private:
-  WorkerNode* find(NodeId id) {
-    const auto found = nodes_.find(id);
-    return found == nodes_.end() ? nullptr : &found->second;
-  }
+  WorkerNode* find(NodeId id) { return find_in(nodes_, id); }
 
   void on(const messages::Start& start) {
     if (start.phase == 0) child_.page().process(child_.id()).arrive(0);

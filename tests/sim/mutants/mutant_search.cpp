@@ -4,14 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <sstream>
-#include <stdexcept>
 
-#include "core/unique_handle.h"
+#include "tests/sim/forked.h"
 #include "tests/sim/mutants/mutant.h"
 
 namespace campipe::sim {
@@ -48,19 +45,7 @@ void limit_cpu() {
 }  // namespace
 
 std::optional<Found> search(const std::string& mutant, std::uint64_t from, std::uint64_t seeds, bool with_trace) {
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw std::runtime_error("no pipe");
-  UniqueFd in(ends[0]);
-  UniqueFd out(ends[1]);
-  const pid_t child = ::fork();
-  if (child == 0) search_here(out.release(), mutant, from, seeds, with_trace);
-  out.reset();
-  std::string text;
-  std::array<char, 65536> buffer{};
-  for (ssize_t size = 0; (size = ::read(in.get(), buffer.data(), buffer.size())) > 0;)
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  const auto [text, status] = run_forked([&](int out) { search_here(out, mutant, from, seeds, with_trace); });
 
   Found found;
   std::istringstream lines(text);
