@@ -11,7 +11,7 @@ std::string chosen;
 }  // namespace
 
 void choose_mutant(const std::string& name) {
-  if (std::ranges::find(all_mutants(), name, &Mutant::name) == all_mutants().end())
+  if (!name.empty() && std::ranges::find(all_mutants(), name, &Mutant::name) == all_mutants().end())
     throw std::runtime_error("there is no mutant " + name);
   chosen = name;
 }

@@ -19,7 +19,7 @@ struct Mutant {
 // Of this program.
 const std::vector<Mutant>& all_mutants();
 
-// Makes that mistake from now on, and no other. Throws where there is no such one.
+// Makes that mistake from now on, and no other; with "", none. Throws where there is no such one.
 void choose_mutant(const std::string& name);
 // Asked by the copies.
 bool is_mutant(std::string_view name);

@@ -65,6 +65,8 @@ std::optional<Found> search(const std::string& mutant, std::uint64_t from, std::
   } else {
     return std::nullopt;
   }
+  if (!mutant.empty() && search("", found.seed, 1, false))
+    throw std::runtime_error("seed " + std::to_string(found.seed) + " fails without a mistake, too");
   return found;
 }
 

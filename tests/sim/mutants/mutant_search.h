@@ -16,7 +16,7 @@ struct Found {
 };
 
 // The first of so many seeds that fails with the mistake. In a process of its own, which also a mistake that ends it,
-// or never ends, finds.
+// or never ends, finds. Throws where that seed fails without the mistake, too, which says nothing.
 std::optional<Found> search(const std::string& mutant, std::uint64_t from, std::uint64_t seeds, bool with_trace);
 
 }  // namespace campipe::sim
