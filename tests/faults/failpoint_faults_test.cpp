@@ -110,8 +110,11 @@ INSTANTIATE_TEST_SUITE_P(
         Deaths{"PacketsWriterFilled", {"packets.writer.filled:120"}, {"source", "worker"}, {}, 100, true},
         Deaths{"PacketsWriterHead", {"packets.writer.head:120"}, {"source", "worker"}, {}, 100, true},
         Deaths{"Publisher",
-               {"publisher.packet@b:30", "publisher.flushed@b:3", "publisher.committed@b:3",
-                "packets.reader.releasing@waits:10", "packets.reader.released@waits:10"},
+               {"publisher.packet@b:30", "publisher.flushed@b:3", "publisher.committed@b:3"},
+               {"publisher"},
+               fault_cameras},
+        Deaths{"PublisherReleases",
+               {"packets.reader.releasing@waits:10", "packets.reader.released@waits:10"},
                {"publisher"},
                fault_cameras},
         // The second arrival is at the barrier of the end.
