@@ -1,12 +1,10 @@
-// Cameras go over by themselves from a worker that is late to one that has room, by the real program: two workers with
-// a core of each one's own. How long a frame takes is the failpoint's to say, so that each machine has the same to do.
+// A camera goes over by itself from a worker that is late to one that has room, by the real program: two workers with a
+// core of each one's own. How long a frame takes is the failpoint's to say, so that each machine has the same to do.
+// Other cases are in tests/unit/balance_policy_test.cpp and tests/sim/slow_worker_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -73,26 +71,6 @@ class IdleWatch {
   std::jthread thread_;       // last: it uses the others
 };
 
-// A program that uses all that it gets of a core.
-class Hog {
- public:
-  explicit Hog(unsigned core) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!use({core})) ::_exit(1);
-    for (std::atomic<unsigned> i = 0;;) ++i;
-  }
-  ~Hog() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  Hog(const Hog&) = delete;
-  Hog& operator=(const Hog&) = delete;
-
- private:
-  pid_t pid_;
-};
-
 // Of 10 frames a second; a and b are on worker 0, c is on worker 1 and has little to do.
 class Balancing : public testing::Test {
  protected:
@@ -106,15 +84,10 @@ class Balancing : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(use(all_)); }
 
-  // `more`: of the file's keys. `priority`: of b.
-  void start(const std::string& balance, const std::string& failpoints, const std::string& more = "",
-             int priority = 50) {
+  void start(const std::string& balance, const std::string& failpoints) {
     config_ = "http_address: \"127.0.0.1:" + std::to_string(port_) + "\"\nrtsp_address: off\nworkers: {count: 2}\n" +
-              more +
               "defaults:\n  gpu: cpu\n  drop_policy: drop\n  encode: {codec: h264, gop: 1s, bitrate: 500k}\n"
-              "  source: \"test://pattern?width=160&height=120&rate=10\"\ncameras:\n"
-              "  a: {}\n  c: {}\n  b: {priority: " +
-              std::to_string(priority) + "}\n";
+              "  source: \"test://pattern?width=160&height=120&rate=10\"\ncameras:\n  a: {}\n  c: {}\n  b: {}\n";
     rig_.emplace(config_ + "balance: " + balance + "\n", RigOptions{.failpoints = failpoints});
     ASSERT_TRUE(eventually([&] { return answers(); })) << rig_->log();
   }
@@ -211,44 +184,6 @@ TEST_F(Balancing, AShiftOfLoadDropsFramesWithoutItAndNoneWithIt) {
   end();
   EXPECT_EQ(moves(), 1U) << rig_->log();
   EXPECT_EQ(rig_->camera("c").at("frames").at("dropped").value("queue_full", 0), 0) << rig_->log();
-}
-
-TEST_F(Balancing, AProgramOnItsCoresIsNoticed) {
-  start("auto", "stage.frame@a:1+=burn45,stage.frame@b:1+=burn25");
-  ASSERT_TRUE(eventually([&] { return frames().came > 60; })) << rig_->log();
-  EXPECT_THAT(rig_->log(), Not(HasSubstr("is to go over")));
-  const Hog hog(cores().front());
-  if (!logs(": is on worker 1 from frame")) return give_up();
-  ASSERT_TRUE(keeps_up()) << rig_->log();
-  end();
-  EXPECT_EQ(moves(), 1U) << rig_->log();
-}
-
-// b would give way to a. A mosaic shows it before and behind its move.
-TEST_F(Balancing, NobodyGivesWayWhereAMoveHelps) {
-  start("auto", shift, "mosaics:\n  wall: {cameras: [a, b, c], width: 160, height: 120, rate: 1}\n", 10);
-  if (!logs("b: is on worker 1 from frame")) return give_up();
-  ASSERT_TRUE(keeps_up()) << rig_->log();
-  if (rig_->log().find("gives way") != std::string::npos) return give_up();
-  end();
-  EXPECT_EQ(rig_->camera("b").at("frames").at("dropped").value("shed", 0), 0);
-  EXPECT_EQ(rig_->camera("wall").at("frames").at("dropped").value("queue_full", 0), 0) << rig_->log();
-}
-
-// Where somebody has put it, it stays.
-TEST_F(Balancing, WhatWasMovedByHandStays) {
-  start("off", "stage.frame@a:20+=burn30,stage.frame@b:20+=burn80");
-  ASSERT_TRUE(
-      eventually([&] { return status_of("b").value("state", "") == "running" && status_of("b").contains("ring"); }));
-  const std::string token = "Authorization: Bearer " + read_text(token_file()) + "\r\n";
-  const auto port = static_cast<std::uint16_t>(port_);
-  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 1})").status, 200) << rig_->log();
-  ASSERT_EQ(ask(port, "POST /api/v1/cameras/b/move", token, R"({"worker": 0})").status, 200) << rig_->log();
-  reload_with("auto");
-  if (!logs("a: is on worker 1 from frame")) return give_up();
-  ASSERT_TRUE(keeps_up()) << rig_->log();
-  end();
-  EXPECT_EQ(rig_->camera("b").at("moves"), 2);
 }
 
 }  // namespace CAMPIPE_FILE

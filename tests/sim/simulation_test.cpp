@@ -19,9 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t tried = 130;
 // Rigs of courses.
 constexpr std::size_t one_camera = 1;
-constexpr std::size_t two_workers = 2;
 constexpr std::size_t two_workers_and_cameras = 3;
-constexpr std::size_t two_priorities = 10;
 
 // What the seeds reach together.
 std::vector<std::string> awaited() {
@@ -59,32 +57,6 @@ std::vector<std::string> awaited() {
 TEST(Simulation, HoldsForManySeeds) {
   sim::Seeds seeds(sim::simulated_rigs(), 100s);
   sim::expect_seeds_hold(seeds, tried, awaited());
-}
-
-// Few seeds slow a worker down for longer than it is waited for.
-TEST(Simulation, AWorkerThatIsSlowForLongLosesFramesWithPolicyDrop) {
-  const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 2s, 15s, 0};
-  const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().front()}, 100s).run(0, {25s, false, {slow}, {}, {}});
-  EXPECT_EQ(outcome.failure, std::nullopt);
-  EXPECT_TRUE(outcome.reached.contains("dropped queue_full"));
-}
-
-sim::Outcome with_slow_worker(std::size_t rig) {
-  const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 5s, 40s, 0};
-  return sim::Seeds({sim::simulated_rigs().at(rig)}, 100s).run(0, {60s, false, {slow}, {}, {}});
-}
-
-TEST(Simulation, AWorkerThatIsSlowIsRelievedOfACamera) {
-  const sim::Outcome outcome = with_slow_worker(two_workers);
-  EXPECT_EQ(outcome.failure, std::nullopt);
-  EXPECT_TRUE(outcome.reached.contains("a worker is relieved of a camera"));
-}
-
-TEST(Simulation, ACameraOfLowPriorityGivesWay) {
-  const sim::Outcome outcome = with_slow_worker(two_priorities);
-  EXPECT_EQ(outcome.failure, std::nullopt);
-  EXPECT_TRUE(outcome.reached.contains("a camera gives way"));
-  EXPECT_TRUE(outcome.reached.contains("dropped shed"));
 }
 
 // A course that a seed has found.
