@@ -1,6 +1,6 @@
 // A camera goes over by itself from a worker that is late to one that has room, by the real program: two workers with a
 // core of each one's own. How long a frame takes is the failpoint's to say, so that each machine has the same to do.
-// Other cases are in tests/unit/balance_policy_test.cpp and tests/sim/slow_worker_test.cpp.
+// Other cases are in tests/unit/balance_policy_test.cpp and tests/sim/overload_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -32,7 +32,7 @@ bool logs(const sim::Outcome& outcome, const std::string& text) {
                              [&](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
-TEST(SlowWorker, LosesFramesWithPolicyDrop) {
+TEST(SimulatedOverload, LosesFramesWithPolicyDrop) {
   const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 2s, 15s, 0};
   const sim::Outcome outcome =
       sim::Seeds({sim::simulated_rigs().at(one_camera)}, 100s).run(0, {25s, false, {slow}, {}, {}});
@@ -40,13 +40,13 @@ TEST(SlowWorker, LosesFramesWithPolicyDrop) {
   EXPECT_TRUE(outcome.reached.contains("dropped queue_full"));
 }
 
-TEST(SlowWorker, IsRelievedOfACamera) {
+TEST(SimulatedOverload, RelievesAWorkerOfACamera) {
   const sim::Outcome outcome = with_slow_worker(sim::simulated_rigs().at(two_workers));
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("a worker is relieved of a camera"));
 }
 
-TEST(SlowWorker, HasACameraOfLowPriorityGiveWay) {
+TEST(SimulatedOverload, HasACameraOfLowPriorityGiveWay) {
   const sim::Outcome outcome = with_slow_worker(sim::simulated_rigs().at(two_priorities));
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("a camera gives way"));
@@ -54,7 +54,7 @@ TEST(SlowWorker, HasACameraOfLowPriorityGiveWay) {
 }
 
 // door and yard are on it; yard goes first. Both may lose frames, and yard has the lower priority.
-TEST(SlowWorker, HasNobodyGiveWayWhereAMoveHelps) {
+TEST(SimulatedOverload, HasNobodyGiveWayWhereAMoveHelps) {
   nlohmann::json file = sim::simulated_rigs().at(three_cameras).file();
   for (nlohmann::json& camera : file.at("cameras")) camera["drop_policy"] = "drop";
   const sim::Outcome outcome = with_slow_worker({file, false});
@@ -63,7 +63,7 @@ TEST(SlowWorker, HasNobodyGiveWayWhereAMoveHelps) {
   EXPECT_FALSE(outcome.reached.contains("a camera gives way"));
 }
 
-TEST(SlowWorker, KeepsWhatWasMovedByHand) {
+TEST(SimulatedOverload, KeepsWhatWasMovedByHand) {
   constexpr std::uint64_t door = 2;  // in the order in which they have begun
   const sim::Outcome outcome =
       with_slow_worker(sim::simulated_rigs().at(three_cameras), {{2s, door, 1}, {3s, door, 0}});
