@@ -401,7 +401,8 @@ struct Camera {
   std::optional<Indirect<CameraConfig>> successor;  // what comes in its place then; none: nothing
   std::optional<bool> successor_records;            // whether that records, where it was asked; none: as any that comes
 
-  QuarantinePolicy faults;  // of its threads in the source, the master and its worker
+  QuarantinePolicy faults;   // of its threads in the source, the master and its worker
+  bool quarantined = false;  // all of it: it comes again only where somebody asks for it
 
   // Without a source: what it shows comes from other cameras.
   [[nodiscard]] bool is_mosaic() const;

@@ -195,6 +195,7 @@ void CrashAttribution::record(const ManagedProcess& process, Camera& camera, Out
   CameraLifecycle::fail(output, "quarantined: it brought down its process three times within a minute");
   if (publisher) leave_unread(output);
   if (alone && !camera.all_failed()) return;
+  camera.quarantined = true;
   CameraLifecycle::fail_others(camera, "quarantined with " + output.config.name);
   lifecycle_.on_source_over(camera, "");
   lifecycle_.on_decoding_over(camera, "");  // what is left would bring down the next one

@@ -80,7 +80,10 @@ void LostGpus::follow() {
   }
   look_at_checks();
   follow_awaited();
-  for (const GpuHealth::Step& step : health_.follow(Clock::now())) do_step(step);
+  // A step may have another one follow at once: what is gone has to be left before its nodes are ended.
+  for (auto due = health_.follow(Clock::now()); !due.empty(); due = health_.follow(Clock::now())) {
+    for (const GpuHealth::Step& step : due) do_step(step);
+  }
   end_nodes_of_gone();
   end_masters_of_gone();
 }
@@ -269,7 +272,7 @@ void LostGpus::come_back(const Device& device, const std::string& reason) {
   gpu->gone.clear();
   std::vector<Camera*> returning;
   for (Camera& camera : rig_.cameras.all()) {
-    const bool could_not_start = camera.home && camera.all_failed() && !camera.retiring;
+    const bool could_not_start = camera.home && camera.all_failed() && !camera.quarantined && !camera.retiring;
     if (!may_be_placed_anew(camera) && !could_not_start) continue;
     const bool is_named = camera.uses_worker() && names(*camera.asked, device, rig_.machine.devices);
     const bool lives_there = camera.home == device || is_named;
