@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "tests/sim/gpus.h"
+
 namespace campipe::sim {
 namespace {
 
@@ -125,6 +127,8 @@ void Checks::on_log(int level, const std::string& line) {
   if (level >= spdlog::level::critical) world_.fail("a critical line: " + line);
   if (line.find("wrote into a ring of") != std::string::npos || line.find(" accuses ") != std::string::npos)
     world_.fail("a process is accused, and none has damaged a ring: " + line);
+  if (line.find(", since its GPU is gone") != std::string::npos)
+    uses_.befall(line.substr(0, line.find(" is ended after ")), {FaultKind::kill});
   if (line.ends_with("does not answer; it is killed") && !hangs_)
     world_.fail("a process is killed for a hang, and none has hung: " + line);
   const bool goes_over = line.find(": its work is to go over from worker ") != std::string::npos;
@@ -133,6 +137,8 @@ void Checks::on_log(int level, const std::string& line) {
       line.find(" in time: ") != std::string::npos || line.find("did not leave in time") != std::string::npos;
   if (late && !hinders_) world_.fail("the end comes late, and only deaths have come before: " + line);
   if (level < spdlog::level::err || line.find(" is ended: ") == std::string::npos) return;
+  if (hinders_ && line.find(" is ended: it does not let go of ") != std::string::npos)
+    return world_.reached("a master does not let go of a camera");
   if (line.find(" is ended: it sent ") == std::string::npos) return world_.fail("a message was not taken: " + line);
   world_.reached("a message was refused");
   if (++refused_ > lies_) world_.fail("a message was refused that is right: " + line);
@@ -141,6 +147,7 @@ void Checks::on_log(int level, const std::string& line) {
 void Checks::on_fault(const Fault& fault, const std::string& process) {
   if (fault.kind == FaultKind::pause) paused_ = true;
   if (fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped) hangs_ = true;
+  if (fault.kind == FaultKind::gpu_away && trouble_of(fault) == GpuTrouble::hangs) hangs_ = true;
   hinders_ = hinders_ || !is_death(fault.kind);
   if (fault.kind == FaultKind::disk_full) disk_full_ = true;
   if (!process.empty()) uses_.befall(process, fault);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include "app/control/gpu_loss.h"
 #include "app/control/messages/setup.h"
 #include "core/error.h"
 #include "ipc/outbox.h"
@@ -97,6 +98,7 @@ void Child::turn() {
     const bool main_thread_runs = !is(silent_until_);
     if (main_thread_runs) read_messages();
     if (!is_alive()) return;
+    if (is(stopped_until_)) return wake_at(stopped_until_);
     if (role_ && main_thread_runs && now >= next_beat_) {
       next_beat_ = now + beat_interval;
       page_->process(id()).beat.store(now_ns());
@@ -113,7 +115,7 @@ void Child::turn() {
 
 void Child::read_messages() {
   if (is(deaf_until_)) return;
-  for (std::size_t i = 0; i < messages_a_turn; ++i) {
+  for (std::size_t i = 0; i < messages_a_turn && is_alive() && !is(stopped_until_); ++i) {
     auto message = to_child_.receive(machine_.world().now());
     if (!message) break;
     handle(*message);
@@ -129,7 +131,40 @@ void Child::handle(Message& message) {
   const auto setup = read_message<messages::Setup>(message);
   page_ = RigPage::open(std::move(message.fds.at(0)), std::move(message.fds.at(1)), setup.process);
   cpus_ = setup.cpus;
+  gpu_ = setup.gpu;
+  sees_ = setup.sees;
   role_ = make_role(part_, *this);
+  begin_on_gpu();
+}
+
+// Before its first heartbeat.
+void Child::begin_on_gpu() {
+  const Gpus& gpus = machine_.gpus();
+  switch (gpus.trouble_of(gpu_)) {
+    case GpuTrouble::none:
+      return;
+    case GpuTrouble::hangs:
+      machine_.checks().uses().befall(name_,
+                                      {FaultKind::stopped, part_, {}, gpus.back_at(gpu_) - machine_.world().now()});
+      stopped_until_ = std::max(stopped_until_, gpus.back_at(gpu_));
+      return;
+    case GpuTrouble::forgets:
+      return machine_.world().in(chance_.between(milliseconds(10), milliseconds(600)), [self = shared_from_this()] {
+        if (self->machine_.gpus().trouble_of(self->gpu_) == GpuTrouble::forgets) self->lose(self->gpu_);
+      });
+    default:
+      machine_.world().reached("a process cannot begin on its GPU");
+      machine_.checks().uses().befall(name_, {FaultKind::exits, part_});
+      return die(1 << 8);
+  }
+}
+
+bool Child::uses(const Device& gpu) const { return gpu_ == gpu || (role_ && role_->decodes_on(gpu)); }
+
+void Child::lose(const Device& gpu) {
+  if (!is_alive()) return;
+  machine_.checks().uses().befall(name_, {FaultKind::context_lost, part_});
+  die(gpu_loss_status(gpu, sees_) << 8);
 }
 
 // In good order: its memory is unmapped as it should be.
@@ -167,6 +202,9 @@ void Child::befall(const Fault& fault) {
       return die(SIGSEGV);
     case FaultKind::exits:
       return die(1 << 8);
+    case FaultKind::context_lost:
+      if (on_gpu(gpu_)) lose(gpu_);
+      return;
     case FaultKind::silent:
       silent_until_ = until;
       return;

@@ -57,10 +57,13 @@ class Child : public std::enable_shared_from_this<Child> {
   [[nodiscard]] bool serves() const;
   // That it has.
   [[nodiscard]] std::set<std::string> cameras() const;
+  [[nodiscard]] bool uses(const Device& gpu) const;
   [[nodiscard]] bool leaves_rest() const { return role_ && role_->leaves_rest(); }
 
   // What befalls it.
   void befall(const Fault& fault);
+  // Its context there, that it has.
+  void lose(const Device& gpu);
   // It ends now, as waitpid() would say.
   void die(int status);
 
@@ -70,6 +73,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void turn();
   void read_messages();
   void handle(Message& message);
+  void begin_on_gpu();
   void leave(int status);
   void note_crash(std::uint64_t which);
   nanoseconds delay();
@@ -86,6 +90,8 @@ class Child : public std::enable_shared_from_this<Child> {
   std::optional<RigPage> page_;
   std::unique_ptr<Role> role_;           // once it has its setup
   std::vector<unsigned> cpus_;           // likewise
+  Device gpu_;                           // its own,
+  std::vector<Device> sees_;             // and those that it sees
   std::optional<int> status_;            // it has ended
   const ChildHandle* handle_ = nullptr;  // null: the supervisor has done with it
   Clock::time_point next_turn_ = Clock::time_point::max();

@@ -27,6 +27,7 @@ Decoding::Decoding(Child& child, const messages::DecodeCamera& asked)
       name_(asked.config.name),
       camera_(asked.camera),
       edge_(asked.edge),
+      gpu_(asked.placement.decode_gpu),
       block_(child.page().decode(asked.camera, child.id())),
       edge_block_(child.page().edge_writer(asked.edge, child.id())),
       policy_(asked.config.drop_policy),
@@ -47,9 +48,9 @@ void Decoding::step() {
   if (over_) return;
   block_.thread.beat.store(now_ns());
   for (unsigned i = 0; i < packets_a_step; ++i) {
-    if (has_given_up()) return end("");
+    if (leaves_ || has_given_up()) return end();
     if (!pending_ && !next_packet()) {
-      if (!reader_ && feeds_.empty() && finishes_) return end("");
+      if (!reader_ && feeds_.empty() && finishes_) return end();
       return;
     }
     if (!take()) return;
@@ -233,11 +234,12 @@ void Decoding::close_ring() {
   old_rings_.push_back(std::move(ring_));
 }
 
-void Decoding::end(const std::string& failure) {
+void Decoding::end() {
   if (ring_) ring_->close();
   over_ = true;
   block_.thread.beat.store(0);
-  child_.send(messages::DecodingOver{camera_, failure});
+  if (leaves_) return child_.send(messages::DecodingLeft{{camera_}});
+  child_.send(messages::DecodingOver{camera_, ""});
 }
 
 }  // namespace campipe::sim

@@ -26,6 +26,7 @@ class Decoding {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] EdgeId edge() const { return edge_; }
+  [[nodiscard]] const Device& gpu() const { return gpu_; }
   void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory) {
     feeds_.push_back({epoch, std::move(memory)});
   }
@@ -34,6 +35,8 @@ class Decoding {
     if (!stopped_at_) stopped_at_ = Clock::now();
   }
   void renew() { renew_ = true; }
+  // Another master goes on with it, as after a death.
+  void leave() { leaves_ = true; }
   void shed(ShedStep step) { shed_ = step; }
   void show(bool shown) { shown_ = shown; }
   void step();
@@ -71,12 +74,13 @@ class Decoding {
   void publish();
   void open_ring();
   void close_ring();
-  void end(const std::string& failure);
+  void end();
 
   Child& child_;
   std::string name_;
   CameraId camera_;
   EdgeId edge_;
+  Device gpu_;  // that it is said to be decoded on
   DecodeBlock& block_;
   EdgeWriterBlock& edge_block_;
   DropPolicy policy_;
@@ -110,6 +114,7 @@ class Decoding {
   bool begun_ = false;
   bool finishes_ = false;
   bool renew_ = false;
+  bool leaves_ = false;
   bool over_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/sim/gpu_faults.h"
+
 namespace campipe::sim {
 namespace {
 
@@ -51,20 +53,22 @@ const char* name_of(Part part) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array names{"kill",       "crash",       "exits", "silent",    "stopped",
-                             "slow",       "late",        "deaf",  "lies",      "start_fails",
-                             "slow_death", "camera_away", "pause", "disk_full", "targets_away"};
-  static_assert(names.size() == fault_kinds);
+  constexpr std::array names{"kill",  "crash",     "exits",        "silent",       "stopped",    "slow",
+                             "late",  "deaf",      "lies",         "start_fails",  "slow_death", "camera_away",
+                             "pause", "disk_full", "targets_away", "context_lost", "gpu_away"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
 bool is_death(FaultKind kind) {
-  return kind == FaultKind::kill || kind == FaultKind::crash || kind == FaultKind::exits;
+  return kind == FaultKind::kill || kind == FaultKind::crash || kind == FaultKind::exits ||
+         kind == FaultKind::context_lost;
 }
+
+bool is_of_gpu(FaultKind kind) { return kind == FaultKind::context_lost || kind == FaultKind::gpu_away; }
 
 bool is_of_process(FaultKind kind) {
   return kind != FaultKind::camera_away && kind != FaultKind::disk_full && kind != FaultKind::targets_away &&
-         kind != FaultKind::pause;
+         kind != FaultKind::pause && kind != FaultKind::gpu_away;
 }
 
 bool is_of_all_cameras(const Fault& away) { return away.detail % 3 == 0; }
@@ -80,6 +84,7 @@ std::string describe(const Fault& fault) {
   if (fault.kind == FaultKind::crash) text += fmt::format(" with camera {}", fault.camera);
   if (fault.kind == FaultKind::camera_away)
     text += is_of_all_cameras(fault) ? " all" : fmt::format(" camera {}", fault.camera);
+  if (fault.kind == FaultKind::gpu_away) text += fmt::format(" GPU {} ({})", fault.camera, fault.detail);
   if (fault.kind == FaultKind::pause) text += stops_machine(fault) ? " of the machine" : " of the supervisor";
   if (fault.lasts.count() > 0) text += fmt::format(" for {:.3f} s", std::chrono::duration<double>(fault.lasts).count());
   if (fault.kind == FaultKind::lies || fault.kind == FaultKind::start_fails) text += fmt::format(" ({})", fault.detail);
@@ -127,6 +132,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   for (const Fault& fault : course.faults) moments.push_back(fault.at);
   course.moves = moves_of(seed, first, last, moments);
   course.changes = changes_of(seed, first, last);
+  course.gpu_faults = gpu_faults_of(seed, first, last);
   return course;
 }
 

@@ -33,12 +33,15 @@ enum class FaultKind : std::uint8_t {
   pause,         // the supervisor itself does not run; or, every second time, nothing of the machine
   disk_full,     // recordings find no room on their disk for a while, or one fails for good
   targets_away,  // push targets go away and return
+  context_lost,  // the process loses its context on its GPU, which has nothing
+  gpu_away,      // a GPU goes away and returns; from the beginning on: it is missing when the rig starts
 };
-inline constexpr std::size_t fault_kinds = 15;
+inline constexpr std::size_t fault_kinds = 15;  // without those of GPUs
 // The first ones. The others are of rigs whose configuration is changed.
 inline constexpr std::size_t common_fault_kinds = 13;
 const char* name_of(FaultKind kind);
 bool befalls_process(FaultKind kind);
+bool is_of_gpu(FaultKind kind);
 // The process is gone at once, and nothing else.
 bool is_death(FaultKind kind);
 
@@ -49,7 +52,7 @@ struct Fault {
   nanoseconds lasts{0};  // where it has a length
   std::uint64_t detail = 0;
   std::uint64_t process = 0;  // which one of the part's, modulo their number
-  std::uint64_t camera = 0;   // which one of the process's, or of the rig's, likewise
+  std::uint64_t camera = 0;   // which one of the process's, or of the rig's, likewise; of `gpu_away`: which GPU
 };
 // It befalls one process.
 bool is_of_process(FaultKind kind);
@@ -67,6 +70,7 @@ struct Course {
   std::vector<Fault> faults;
   std::vector<MoveWish> moves;
   std::vector<Change> changes;
+  std::vector<Fault> gpu_faults = {};  // of rigs with GPUs: they become some of `faults`
 };
 // From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
 // silent start is found (15 s), and that until a camera is connected again.

@@ -8,10 +8,13 @@
 #include "app/control/messages/answer.h"
 #include "app/control/messages/to_publisher.h"
 #include "core/error.h"
+#include "tests/sim/gpu_check.h"
 #include "tests/sim/load_child.h"
 
 namespace campipe::sim {
 namespace {
+
+constexpr std::uint64_t gpu_check_killed_once_in = 16;
 
 // "worker 2"
 Part part_of(const std::string& role) {
@@ -32,11 +35,14 @@ std::uint64_t number_of(const std::string& text) {
 Machine::Machine(World& world, Course course, const RigChoice& choice)
     : world_(world),
       course_(std::move(course)),
+      gpus_(world, choice.gpus()),
       owner_(*this, choice),
       end_(world.now() + course_.ends),
       seed_of_children_(world.chance.number()) {
   for (const Fault& fault : course_.faults) {
-    world_.in(fault.at, [this, fault] { befall(fault); });
+    const bool is_missing = fault.kind == FaultKind::gpu_away && fault.at.count() == 0;
+    if (is_missing) befall(fault);
+    if (!is_missing) world_.in(fault.at, [this, fault] { befall(fault); });
   }
   for (const MoveWish& wish : course_.moves) {
     world_.in(wish.at, [this, wish] {
@@ -77,6 +83,15 @@ std::unique_ptr<ChildProcess> Machine::start_load() {
   const LoadTrouble trouble = owner_.take_trouble();
   if (trouble == LoadTrouble::cannot_start) throw Error("cannot start load-config: Resource temporarily unavailable");
   return std::make_unique<LoadChild>(world_, owner_, next_pid_++, trouble, world_.chance.split());
+}
+
+std::unique_ptr<ChildProcess> Machine::start_gpu_check(const Device& device) {
+  if (gpus_.trouble_of(device) == GpuTrouble::unchecked)
+    throw Error("cannot start check-gpu: Resource temporarily unavailable");
+  const bool is_killed = world_.chance.one_in(gpu_check_killed_once_in);
+  if (is_killed) gpu_watch_.on_failed_look();
+  const nanoseconds takes = world_.chance.between(milliseconds(20), milliseconds(1500));
+  return std::make_unique<GpuCheck>(world_, gpus_, device, next_pid_++, is_killed, takes);
 }
 
 std::size_t Machine::running() const {
@@ -147,6 +162,9 @@ void Machine::befall(const Fault& fault) {
     case FaultKind::targets_away:
       targets_away_until_ = world_.now() + fault.lasts;
       break;
+    case FaultKind::gpu_away:
+      take_away_gpu(fault);
+      break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
       if (!stops_machine(fault)) break;
@@ -165,6 +183,26 @@ void Machine::befall(const Fault& fault) {
   world_.reached(fmt::format("fault {}", name_of(fault.kind)));
 }
 
+void Machine::take_away_gpu(const Fault& fault) {
+  const auto device = gpus_.device_of(fault.camera);
+  if (!device) return;
+  const Clock::time_point back = world_.now() + fault.lasts;
+  gpus_.take_away(*device, trouble_of(fault), back);
+  gpu_watch_.on_absence(back);
+  world_.at(gpu_watch_.delivers_at(), [this] { require_running_elsewhere(); });
+  for (const auto& child : children_) {
+    if (child->uses(*device)) child->lose(*device);
+  }
+}
+
+// While it is away, where nothing else has gone wrong.
+void Machine::require_running_elsewhere() {
+  const bool by_gpus = std::ranges::all_of(course_.faults, [](const Fault& fault) { return is_of_gpu(fault.kind); });
+  if (!by_gpus || asks_to_end() || world_.now() < gpu_watch_.delivers_at()) return;
+  world_.reached("cameras have to run without a GPU");
+  checks_.require_running();
+}
+
 // A camera that was removed, or changed, begins anew.
 void Machine::on_ring(const Child& by, const std::string& camera, const std::string& what, std::uint64_t epoch) {
   if (!rings_.insert({camera, checks_.life_of(camera), what, epoch}).second)
@@ -172,7 +210,10 @@ void Machine::on_ring(const Child& by, const std::string& camera, const std::str
 }
 
 void Machine::on_message_to(const Child& child, std::string_view type, const nlohmann::json& body) {
-  if (type == messages::Status::type) checks_.on_status(body.at("status"));
+  if (type == messages::Status::type) {
+    checks_.on_status(body.at("status"));
+    gpu_watch_.on_status(body.at("status"));
+  }
   if (type == messages::Answer::type && owner_.has_asked(child.pid(), body.at("request").get<std::uint64_t>()))
     owner_.on_answer(child.pid(), body);
 }
@@ -183,6 +224,7 @@ void Machine::on_death(const Child& child) {
 
 void Machine::require_all_well() {
   checks_.require_running();
+  gpu_watch_.require_back(checks_.status(), owner_.file(), !course_.moves.empty());
   if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
   owner_.check(checks_.status());
   for (const auto& child : children_) {

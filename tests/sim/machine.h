@@ -19,6 +19,8 @@
 #include "tests/sim/child.h"
 #include "tests/sim/cores.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/gpu_watch.h"
+#include "tests/sim/gpus.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/owner.h"
 #include "tests/sim/world.h"
@@ -37,6 +39,7 @@ class Machine {
   // Throws Error where a fault wants it.
   std::unique_ptr<ChildProcess> start(const std::string& role);
   std::unique_ptr<ChildProcess> start_load();
+  std::unique_ptr<ChildProcess> start_gpu_check(const Device& device);
   [[nodiscard]] std::size_t running() const;
   // How long a process takes to end that is killed.
   nanoseconds time_to_die(const std::string& role);
@@ -71,6 +74,8 @@ class Machine {
   [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
   Mover& mover() { return mover_; }
   Cores& cores() { return cores_; }
+  [[nodiscard]] const Gpus& gpus() const { return gpus_; }
+  GpuWatch& gpu_watch() { return gpu_watch_; }
   // The supervisor sends a message; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
   void on_death(const Child& child);
@@ -86,6 +91,8 @@ class Machine {
 
  private:
   void befall(const Fault& fault);
+  void take_away_gpu(const Fault& fault);
+  void require_running_elsewhere();
   void write_alone(std::map<std::string, pid_t>& writers, const Child& by, const std::string& what);
   // The role of the process that it befalls.
   [[nodiscard]] std::string target_of(const Fault& fault) const;
@@ -95,6 +102,8 @@ class Machine {
   Course course_;
   Mover mover_{*this};
   Cores cores_{world_};
+  Gpus gpus_;
+  GpuWatch gpu_watch_{world_};
   Owner owner_;
   Clock::time_point end_;
   std::vector<std::shared_ptr<Child>> children_;

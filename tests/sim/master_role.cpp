@@ -1,4 +1,5 @@
 // The master, as app/master: its cameras (tests/sim/decoding.h), and what the supervisor sends of them.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -56,6 +57,10 @@ class MasterRole final : public Role {
     child_.send("nonsense", nlohmann::json::array(), {});
   }
 
+  [[nodiscard]] bool decodes_on(const Device& gpu) const override {
+    return std::ranges::any_of(cameras_, [&](const auto& camera) { return camera.second.gpu() == gpu; });
+  }
+
   [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(cameras_, &Decoding::name); }
 
   [[nodiscard]] bool leaves_rest() const override {
@@ -84,7 +89,9 @@ class MasterRole final : public Role {
   void on(const messages::ShedCamera& of) {
     if (Decoding* const camera = find(of.camera)) camera->shed(of.step);
   }
-  void on(const messages::LeaveCamera&) {}
+  void on(const messages::LeaveCamera& of) {
+    if (Decoding* const camera = find(of.camera)) camera->leave();
+  }
   void on(const messages::StopCamera& of) {
     if (Decoding* const camera = find(of.camera)) camera->stop();
   }

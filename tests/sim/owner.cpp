@@ -280,7 +280,11 @@ void Owner::check(const CameraConfig& wanted, const nlohmann::json& shown) const
       machine_.world().fail(output.name + " is published in another way than was asked for");
   }
   CameraConfig read = cameras_.contains(name) ? cameras_.at(name) : CameraConfig();
-  read.priority = wanted.priority;  // no process has to know of it
+  // No process has to know of these.
+  read.priority = wanted.priority;
+  read.gpu = wanted.gpu;
+  read.decode_gpu = wanted.decode_gpu;
+  read.placement = wanted.placement;
   if (read != wanted) machine_.world().fail(name + " is read in another way than was asked for");
   const auto on = records_.find(name);
   if (on != records_.end() && wanted.record && !machine_.disk_breaks()) {

@@ -37,6 +37,7 @@ class Owner {
   // Both must outlive it.
   Owner(Machine& machine, const RigChoice& choice);
 
+  [[nodiscard]] const nlohmann::json& file() const { return file_; }
   void make(const Change& change);
 
   // Somebody watches the camera.

@@ -39,7 +39,7 @@ ConfigError mistake(const std::string& path, bool of_request) {
 
 }  // namespace
 
-RigChoice::RigChoice(nlohmann::json file, bool changes) : file_(std::move(file)) {
+RigChoice::RigChoice(nlohmann::json file, bool changes, unsigned gpus) : file_(std::move(file)), gpus_(gpus) {
   for (const auto& [name, keys] : file_.at("cameras").items()) names_.push_back(name);
   for (const char* name : {"dock", "yard"}) {
     if (std::ranges::find(names_, name) == names_.end()) names_.emplace_back(name);

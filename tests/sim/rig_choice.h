@@ -15,10 +15,11 @@ namespace campipe::sim {
 class RigChoice {
  public:
   // Reads files: to be called before any seed runs.
-  // `changes`: its cameras can be changed.
-  RigChoice(nlohmann::json file, bool changes);
+  // `changes`: its cameras can be changed. `gpus`: that its machine has.
+  RigChoice(nlohmann::json file, bool changes, unsigned gpus = 0);
 
   [[nodiscard]] const nlohmann::json& file() const { return file_; }
+  [[nodiscard]] unsigned gpus() const { return gpus_; }
   // Of its cameras, and of those that may be added.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // A camera's keys as in the file: those that it begins with, or others.
@@ -35,6 +36,7 @@ class RigChoice {
   void read(const nlohmann::json& file);
 
   nlohmann::json file_;
+  unsigned gpus_;
   std::vector<std::string> names_;
   RigConfig settings_;                // without cameras
   std::map<std::string, Read> read_;  // by name and keys

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/placement/missing_gpus.h"
 #include "app/supervisor/supervisor.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/sim_port.h"
@@ -23,17 +24,18 @@ constexpr auto longest_end_of_all = seconds(16);  // with faults meanwhile
 
 class Lines final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit Lines(Checks& checks) : checks_(checks) {}
+  explicit Lines(Machine& machine) : machine_(machine) {}
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    checks_.on_log(static_cast<int>(message.level),
-                   fmt::format("{}", std::string_view(message.payload.data(), message.payload.size())));
+    const std::string line(message.payload.data(), message.payload.size());
+    machine_.checks().on_log(static_cast<int>(message.level), line);
+    machine_.gpu_watch().on_log(line);
   }
   void flush_() override {}
 
  private:
-  Checks& checks_;
+  Machine& machine_;
 };
 
 double cpu_seconds() {
@@ -58,8 +60,10 @@ std::size_t mapped_rings() {
   return count;
 }
 
-campipe::Machine small_machine() {
+campipe::Machine small_machine(const Gpus& gpus, const RigConfig& rig) {
   campipe::Machine machine;
+  machine.devices = gpus.found();
+  if (gpus.count() > 0) add_missing_gpus(machine.devices, rig);
   for (unsigned core = 0; core < Cores::number; ++core) machine.cpus.push_back(core);
   return machine;
 }
@@ -92,7 +96,7 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
   const LoadedConfig rig = choice.load(choice.file(), {}, {});
   {
     Machine machine(world, course, choice);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("sim", std::make_shared<Lines>(machine.checks())));
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("sim", std::make_shared<Lines>(machine)));
     SimPort port(machine);
     const nanoseconds longest = course.settles ? nanoseconds(longest_end) : longest_end_of_all;
     if (course.settles) {
@@ -109,7 +113,8 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
       take_results(outcome, world, cpu_before);
       on_hopeless(outcome);
     });
-    std::optional<Supervisor> supervisor(std::in_place, rig.rig, small_machine(), options(rig.digest), port);
+    std::optional<Supervisor> supervisor(std::in_place, rig.rig, small_machine(machine.gpus(), rig.rig),
+                                         options(rig.digest), port);
     const int status = supervisor->run();
     world.trace(fmt::format("run() returns {}", status));
     if (machine.running() > 0) world.fail("a process is left");

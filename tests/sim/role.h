@@ -10,6 +10,7 @@
 #include <string>
 
 #include "app/control/message_dispatch.h"
+#include "core/frame.h"
 
 namespace campipe::sim {
 
@@ -32,6 +33,11 @@ class Role {
   virtual std::string note_fault(std::uint32_t signal, std::uint64_t which) = 0;
   // Sends something that message_checks refuses.
   virtual void lie(std::uint64_t which) = 0;
+  // It decodes a camera there.
+  [[nodiscard]] virtual bool decodes_on(const Device& gpu) const {
+    static_cast<void>(gpu);
+    return false;
+  }
   // That it has.
   [[nodiscard]] virtual std::set<std::string> cameras() const = 0;
   // Something is left in its page of a part that it has no more.

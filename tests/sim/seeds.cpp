@@ -4,16 +4,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tests/sim/forked.h"
+#include "tests/sim/placed_rigs.h"
 #include "tests/sim/rigs.h"
 
 namespace campipe::sim {
 namespace {
+
+constexpr std::uint64_t gpus_alone_once_in = 3;  // runs in which nothing else goes wrong
 
 nlohmann::json to_json(const Outcome& outcome) {
   return {{"failure", outcome.failure ? nlohmann::json(*outcome.failure) : nlohmann::json()},
@@ -81,6 +85,10 @@ void write_all(int fd, const std::string& text) {
 
 std::vector<RigChoice> simulated_rigs(Varies varies) {
   std::vector<RigChoice> rigs;
+  if (varies == Varies::placement) {
+    for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, false, rig.gpus);
+    return rigs;
+  }
   for (const nlohmann::json& config : rig_configs()) {
     const bool is_small = config.at("cameras").size() == 1 && config.at("workers").at("count") == 1;
     if (varies == Varies::moves || is_small) rigs.emplace_back(config, varies == Varies::configuration);
@@ -99,9 +107,15 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
 }
 
 Course Seeds::course(std::uint64_t seed) const {
-  Course course = course_of(seed, length_, varies_ == Varies::moves ? common_fault_kinds : fault_kinds);
-  if (varies_ == Varies::moves) course.changes.clear();
+  Course course = course_of(seed, length_, varies_ == Varies::configuration ? fault_kinds : common_fault_kinds);
   if (varies_ == Varies::configuration) course.moves.clear();
+  if (varies_ != Varies::configuration) course.changes.clear();
+  if (varies_ == Varies::placement) {
+    if (seed / rigs_.size() % gpus_alone_once_in == 0) course.faults.clear();
+    course.faults.insert(course.faults.end(), course.gpu_faults.begin(), course.gpu_faults.end());
+    std::ranges::stable_sort(course.faults, {}, &Fault::at);
+  }
+  course.gpu_faults.clear();
   return course;
 }
 

@@ -7,13 +7,17 @@
 #include <utility>
 
 #include "app/control/load_process.h"
+#include "app/probe/device_check.h"
 #include "core/error.h"
+#include "core/gpu.h"
+#include "tests/sim/gpu_check.h"
 
 namespace campipe::sim {
 
 std::unique_ptr<ChildProcess> SimPort::start(const std::vector<std::string>& arguments,
                                              const std::vector<std::string>&) {
   if (arguments.front() == load_role) return machine_.start_load();
+  if (arguments.front() == check_gpu_role) return machine_.start_gpu_check(*device_from_string(arguments.at(1)));
   return machine_.start(fmt::format("{}", fmt::join(arguments, " ")));
 }
 
@@ -43,7 +47,14 @@ std::unique_ptr<ReportWriter> SimPort::open_report(const std::filesystem::path&)
   return std::make_unique<Report>(*this);
 }
 
-std::unique_ptr<GpuSearch> SimPort::search_gpus(nanoseconds, Mps) { throw Error("this machine has no GPU"); }
+std::unique_ptr<GpuSearch> SimPort::search_gpus(nanoseconds longest, Mps) {
+  machine_.world().reached("a look for GPUs");
+  if (chance_.one_in(8)) {
+    machine_.gpu_watch().on_failed_look();
+    throw Error("cannot start probe: Resource temporarily unavailable");
+  }
+  return std::make_unique<SimGpuSearch>(machine_.gpus(), chance_.between(milliseconds(200), longest / 4));
+}
 
 std::vector<unsigned char> SimPort::random_bytes(std::size_t size) {
   std::vector<unsigned char> bytes(size);

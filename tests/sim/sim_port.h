@@ -31,14 +31,15 @@ class SimPort final : public Port {
   MemorySampler& memory() override { return memory_; }
   std::unique_ptr<ReportWriter> open_report(const std::filesystem::path& file) override;
 
-  [[nodiscard]] bool may_have_gpus() const override { return false; }
+  [[nodiscard]] bool may_have_gpus() const override { return machine_.gpus().count() > 0; }
+  // Files of a GPU show nothing of what is wrong with it.
   GpuSigns look_for_gpu_signs(Mps) override { return {}; }
   std::unique_ptr<GpuSearch> search_gpus(nanoseconds longest, Mps mps) override;
   CoreTimes read_idle_times() override { return machine_.cores().idle(); }
   [[nodiscard]] pid_t own_pid() const override { return 999; }
   [[nodiscard]] double own_cpu_seconds() const override { return machine_.world().seconds_run() / 100; }
   MachineCosts read_costs(const Devices& devices) override { return machine_costs(CostCache(), devices, CostKey()); }
-  void add_costs(MachineCosts&, const Gpu&) override {}
+  void add_costs(MachineCosts& costs, const Gpu& gpu) override { campipe::add_costs(costs, CostCache(), gpu); }
   std::vector<unsigned char> random_bytes(std::size_t size) override;
 
  private:

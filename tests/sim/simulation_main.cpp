@@ -20,13 +20,18 @@ struct Search {
   bool trace = false;
   bool reached = false;
   bool changes = false;
+  bool placement = false;
+
+  [[nodiscard]] campipe::sim::Varies varies() const {
+    using campipe::sim::Varies;
+    return changes ? Varies::configuration : placement ? Varies::placement : Varies::moves;
+  }
 };
 
 int search(const Search& asked) {
   namespace sim = campipe::sim;
   const auto length = std::chrono::duration_cast<sim::nanoseconds>(std::chrono::duration<double>(60 * asked.minutes));
-  const sim::Varies varies = asked.changes ? sim::Varies::configuration : sim::Varies::moves;
-  sim::Seeds seeds(sim::simulated_rigs(varies), length, varies);
+  sim::Seeds seeds(sim::simulated_rigs(asked.varies()), length, asked.varies());
   std::map<std::string, std::uint64_t> reached;
   double virtual_s = 0;
   double cpu_s = 0;
@@ -65,6 +70,7 @@ int main(int argc, char** argv) {
   app.add_flag("--trace", asked.trace, "print what happens, also where nothing fails");
   app.add_flag("--reached", asked.reached, "print what was reached, and how often");
   app.add_flag("--changes", asked.changes, "change a rig's configuration, in place of moves");
+  app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }

@@ -1,0 +1,90 @@
+// Some dozens of seeds of simulated rigs whose GPUs go away and return, and seeds that have found something.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/many_seeds.h"
+#include "tests/sim/seeds.h"
+
+namespace campipe {
+namespace CAMPIPE_FILE {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t tried = 90;
+constexpr auto placement = sim::Varies::placement;
+// Rigs of courses.
+constexpr std::size_t two_gpus = 2;
+constexpr std::size_t decoded_apart = 3;
+// Of faults of GPUs.
+constexpr std::uint64_t second_gpu = 1;
+constexpr std::uint64_t crashes = 2;
+constexpr std::uint64_t unchecked = 3;
+
+// What the seeds reach together.
+std::vector<std::string> awaited() {
+  return {"fault gpu_away",
+          "fault context_lost of master",
+          "fault context_lost of worker",
+          "a process cannot begin on its GPU",
+          "message gpu_checked from check-gpu",
+          "message leave_camera to master",
+          "message decoding_left from master",
+          "message forget_camera to master",
+          "message forget_node to worker",
+          "a look for GPUs",
+          "GPU suspected",
+          "GPU gone",
+          "GPU returning",
+          "a GPU is gone",
+          "a GPU is back",
+          "a GPU has to be back",
+          "cameras have to run without a GPU",
+          "a camera runs on another device",
+          "a camera is moved",
+          "a move is refused",
+          "dropped worker_lost",
+          "one of several cameras is quarantined"};
+}
+
+TEST(SimulatedPlacement, HoldsForManySeeds) {
+  sim::Seeds seeds(sim::simulated_rigs(placement), 100s, placement);
+  sim::expect_seeds_hold(seeds, tried, awaited());
+}
+
+sim::Fault gpu_away(std::chrono::nanoseconds at, std::chrono::nanoseconds lasts, std::uint64_t trouble,
+                    std::uint64_t gpu) {
+  sim::Fault fault{sim::FaultKind::gpu_away, sim::Part::worker, at, lasts, trouble};
+  fault.camera = gpu;
+  return fault;
+}
+
+sim::Outcome run(std::size_t rig, std::uint64_t seed, const std::vector<sim::Fault>& faults) {
+  return sim::Seeds({sim::simulated_rigs(placement).at(rig)}, 100s, placement).run(seed, {100s, true, faults, {}, {}});
+}
+
+// What was known of the GPU at once ended its cameras' outputs before they were placed elsewhere: they ran on, and were
+// published no more.
+TEST(SimulatedPlacement, CamerasOfAGpuThatCannotBeCheckedArePublishedOn) {
+  const sim::Outcome outcome = run(two_gpus, 2, {gpu_away(23s, 7500ms, unchecked, second_gpu)});
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(outcome.reached.at("a GPU is gone"), 1U);
+}
+
+// It was taken for one that had found no place meanwhile.
+TEST(SimulatedPlacement, ACameraInQuarantineStaysThereWhenItsGpuReturns) {
+  std::vector<sim::Fault> faults{gpu_away(8s, 12s, crashes, second_gpu)};
+  for (const auto at : {10s, 26s, 38s}) {
+    faults.push_back({sim::FaultKind::crash, sim::Part::source, at, 0s, 0});
+    faults.back().camera = 1;
+  }
+  const sim::Outcome outcome = run(decoded_apart, 73, faults);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("one of several cameras is quarantined"));
+  EXPECT_TRUE(outcome.reached.contains("a GPU is back"));
+}
+
+}  // namespace CAMPIPE_FILE
+}  // namespace campipe
