@@ -21,6 +21,7 @@ extern "C" {
 #include "app/control/fork_server.h"
 #include "app/control/message_dispatch.h"
 #include "app/control/messages/fork_server.h"
+#include "app/control/process_trace.h"
 #include "core/error.h"
 
 namespace campipe {
@@ -89,6 +90,8 @@ StartedProcess::StartedProcess(const std::vector<std::string>& arguments, int lo
   if (forks == nullptr || !fork_from(*forks, arguments, log_fd, variables)) load(arguments, log_fd, variables);
   pidfd_.reset(::pidfd_open(pid_, 0));
   if (!pidfd_) throw system_error("cannot watch campipe " + arguments.front(), errno);
+  traced_as_ = pid_;
+  trace_start(traced_as_, arguments);
 }
 
 bool StartedProcess::fork_from(ForkServer& forks, const std::vector<std::string>& arguments, int log_fd,
@@ -138,7 +141,14 @@ void StartedProcess::leave_behind() {
 }
 
 bool StartedProcess::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  trace_message(traced_as_, Direction::to_process, type, body, fds.size());
   return outbox_.send(std::string(type), body, fds);
+}
+
+std::optional<Message> StartedProcess::receive(std::string_view large) {
+  auto message = channel_.receive(large);
+  if (message) trace_message(traced_as_, Direction::from_process, message->type, message->body, message->fds.size());
+  return message;
 }
 
 void StartedProcess::add_waits(Waits& waits) const {
@@ -165,6 +175,7 @@ std::optional<ExitInfo> StartedProcess::reap() {
   rusage usage{};
   if (pid_ < 0 || ::wait4(pid_, &status, WNOHANG, &usage) != pid_) return std::nullopt;
   pid_ = -1;
+  trace_end(traced_as_, status);
   const ExitInfo info{status, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)};
   if (forks_ != nullptr && crashed(info)) forks_->renew();
   return info;

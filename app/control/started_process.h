@@ -30,7 +30,7 @@ class StartedProcess final : public ChildProcess {
   bool send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) override;
   [[nodiscard]] bool has_unsent() const override { return outbox_.waiting(); }
   void flush() override { outbox_.flush(); }
-  std::optional<Message> receive(std::string_view large = {}) override { return channel_.receive(large); }
+  std::optional<Message> receive(std::string_view large = {}) override;
   void add_waits(Waits& waits) const override;
 
   CpuTimes look_at_main_thread() override;
@@ -52,6 +52,7 @@ class StartedProcess final : public ChildProcess {
 
   ForkServer* forks_;
   pid_t pid_ = -1;
+  pid_t traced_as_ = -1;  // its id, also when that is given back
   bool killed_ = false;
   CpuWait main_wait_;
   CpuTimes main_times_;

@@ -50,6 +50,7 @@ std::vector<std::string> environment_of(const fs::path& folder, const RigOptions
   for (char** word = environ; *word != nullptr; ++word) {
     const std::string text = *word;
     if (text.starts_with("TMPDIR=") || text.starts_with("CAMPIPE_FAILPOINT=")) continue;
+    if (text.starts_with("CAMPIPE_TRACE=")) continue;
     if (text.starts_with("STATE_DIRECTORY=") || text.starts_with("XDG_RUNTIME_DIR=")) continue;
     if (text.starts_with("XDG_CACHE_HOME=") || text.starts_with("CACHE_DIRECTORY=")) continue;
     words.push_back(text);
@@ -58,6 +59,7 @@ std::vector<std::string> environment_of(const fs::path& folder, const RigOptions
   words.push_back("XDG_CACHE_HOME=" + (options.cache.empty() ? folder / "cache" : options.cache).string());
   words.push_back(marker_of(folder));
   if (!options.failpoints.empty()) words.push_back("CAMPIPE_FAILPOINT=" + options.failpoints);
+  if (options.trace) words.push_back("CAMPIPE_TRACE=" + (folder / "trace.json").string());
   if (options.pretended_gpus > 0) words.push_back("CAMPIPE_PRETENDED_GPUS=" + std::to_string(options.pretended_gpus));
   return words;
 }
@@ -133,7 +135,8 @@ RigRun::~RigRun() {
 }
 
 void RigRun::start(const Options& options) {
-  const std::string program = options.failpoints.empty() ? campipe_program : campipe_faults_program;
+  const bool plain = options.failpoints.empty() && !options.trace;
+  const std::string program = plain ? campipe_program : campipe_faults_program;
   std::vector<std::string> words{program};
   if (options.command.empty()) {
     words.insert(words.end(), {"--config", options.config});

@@ -32,6 +32,7 @@ std::string read_text(const std::filesystem::path& file);
 struct RigOptions {
   std::vector<std::string> arguments = {};  // besides --config and --report
   std::string failpoints = {};              // CAMPIPE_FAILPOINT; not empty: campipe_faults runs
+  bool trace = false;                       // campipe_faults runs, and writes trace.json (app/control/process_trace.h)
   unsigned pretended_gpus = 0;              // that campipe_faults pretends to have (core/pretended_gpus.h)
   bool terminal = false;                    // standard error is a terminal
   bool report = true;

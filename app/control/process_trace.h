@@ -1,0 +1,26 @@
+// A trace of the messages between processes and the one that has started them, for tests that compare roles with
+// simulated ones. In campipe itself these functions do nothing; the tests' programs link process_trace_on.cpp instead,
+// which appends lines of JSON to the file that the environment variable CAMPIPE_TRACE names:
+//
+//   {"pid": 71, "start": ["worker", "0"]}
+//   {"pid": 71, "to": "start", "body": {…}, "fds": 0, "ns": …}      a message to the process,
+//   {"pid": 71, "from": "node_done", "body": {…}, "fds": 0, "ns": …}  and one from it
+//   {"pid": 71, "status": 0}                                        it has ended, as waitpid() says
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace campipe {
+
+enum class Direction : bool { to_process, from_process };
+
+void trace_start(pid_t pid, const std::vector<std::string>& arguments);
+void trace_message(pid_t pid, Direction direction, std::string_view type, const nlohmann::json& body, std::size_t fds);
+void trace_end(pid_t pid, int status);
+
+}  // namespace campipe
