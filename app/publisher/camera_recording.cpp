@@ -48,11 +48,13 @@ void CameraRecording::follow_fence() {
 void CameraRecording::follow(PacketRingReader* reader, ThreadScope& scope) {
   if (recording_ && fence_is_new_) follow_fence();
   if (clock_jumped_.exchange(false) && recording_) recording_->clock_jumped();
-  if (!config_.record || on_ == recording_.has_value()) return;
-  if (!on_) {
+  if (!config_.record) return;
+  const bool was_stopped = was_stopped_.exchange(false);
+  if (recording_ && (was_stopped || !on_)) {
     if (reader != nullptr) commit(*reader);
-    return end(scope);
+    end(scope);
   }
+  if (recording_ || !on_) return;
   if (state_.failed.load() != 0) return;  // given up
   const ThreadWait wait = disk_wait();
   recording_.emplace(config_, state_, audio_, events_, house_, run_);

@@ -27,7 +27,10 @@ class CameraRecording {
                   std::shared_ptr<Housekeeping> house, const RunStart& run);
 
   // Any thread. Ends the recording, or begins a new one with the next key frame. Does nothing where none is configured.
-  void set_on(bool on) { on_ = on; }
+  void set_on(bool on) {
+    on_ = on;
+    if (!on) was_stopped_ = true;
+  }
   // Any thread. Of a node of a cluster: see RecordNames. Files go on under another name with the next key frame.
   void set_fence(const std::string& fence);
   // Any thread. This machine's clock was set: the next key frame begins a new file.
@@ -60,6 +63,7 @@ class CameraRecording {
   const RunStart run_;
   const ProfileName write_range_;
   std::atomic<bool> on_;
+  std::atomic<bool> was_stopped_{false};  // also where it is on again by now
   std::mutex fence_mutex_;
   std::string fence_;  // empty: no cluster
   std::atomic<bool> fence_is_new_{false};

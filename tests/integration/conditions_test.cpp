@@ -88,6 +88,26 @@ TEST_F(Conditions, ADiskThatIsNotThereYet) {
   EXPECT_EQ(check_pattern_recording(read_video(disk / "dock.mp4"), true), "");
 }
 
+// Another recording begins, which its disk keeps waiting as well: however soon that is after the stop.
+TEST_F(Conditions, ARecordingThatIsStoppedAndStartedAtOnceIsPausedAgain) {
+  TemporaryFolder disks;
+  const fs::path link = disks.path() / "link";
+  fs::create_symlink(disks.path() / "disk", link);
+  RigRun rig(with(pattern_camera("dock", (link / "dock.mp4").string())));
+  const std::string paused = "dock: recording paused";
+  ASSERT_TRUE(eventually([&] { return rig.log().find(paused) != std::string::npos; })) << rig.log();
+  const std::string token = read_text(rig.file("state/token-" + std::to_string(port_)));
+  for (const std::string request : {"stop-recording", "record"}) {
+    const Reply reply = ask(static_cast<std::uint16_t>(port_), "POST /api/v1/cameras/dock/" + request,
+                            "Authorization: Bearer " + token + "\r\n");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
+  EXPECT_TRUE(eventually([&] { return rig.log().find(paused) != rig.log().rfind(paused); })) << rig.log();
+  EXPECT_TRUE(eventually([&] { return is_paused("dock"); })) << rig.log();
+  rig.signal(SIGTERM);
+  EXPECT_EQ(rig.wait(), 3) << rig.log();
+}
+
 // It is waited for, and plays from its beginning.
 TEST_F(Conditions, AFileThatIsNotThereYet) {
   TemporaryFolder disks;
