@@ -222,6 +222,7 @@ void Child::befall(const Fault& fault) {
       deaf_until_ = until;
       return;
     case FaultKind::lies:
+      machine_.conduct().distrust(pid_);
       if (fault.detail >= first_wrong_message) return send_wrong_message(*this, fault.detail);
       if (role_) role_->lie(fault.detail);
       return;
@@ -239,6 +240,7 @@ ChildHandle::~ChildHandle() {
 
 bool ChildHandle::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
   child_->machine_.on_message_to(*child_, type, body);
+  child_->machine_.conduct().to(child_->pid_, type, body);
   if (!child_->is_alive()) return false;
   if (unsent_.size() >= Outbox::most_messages) throw Error("it takes no messages any more");
   unsent_.push_back(message_of(type, body, fds));
@@ -258,7 +260,9 @@ void ChildHandle::flush() {
 }
 
 std::optional<Message> ChildHandle::receive(std::string_view) {
-  return child_->from_child_.receive(child_->machine_.world().now());
+  auto message = child_->from_child_.receive(child_->machine_.world().now());
+  if (message) child_->machine_.conduct().from(child_->pid_, message->type, message->body, message->fds.size());
+  return message;
 }
 
 // Nothing to poll: Machine::wait() looks at all children.
@@ -278,6 +282,7 @@ void ChildHandle::kill() {
 
 std::optional<ExitInfo> ChildHandle::reap() {
   if (child_->is_alive()) return std::nullopt;
+  child_->machine_.conduct().end(child_->pid_, *child_->status_);
   return ExitInfo{*child_->status_, cpu_seconds()};
 }
 

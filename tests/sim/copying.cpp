@@ -28,6 +28,7 @@ Copying::Copying(Child& child, const messages::ReadCamera& asked)
     resumes_at_ = std::max({resumes_at_, copy.resume.value_or(-1), copy.shown_until.value_or(-1)});
   }
   for (const messages::CopyAudio& audio : asked.audio) {
+    if (!child.machine().has_sound(camera_)) break;
     sound_.push_back({audio.output, audio.epoch, 0});
     resumes_at_ = std::max(resumes_at_, audio.resume.value_or(-1));
   }
@@ -58,12 +59,14 @@ void Copying::open(Track& track, const char* what) {
     AudioParameters audio;
     audio.codec = "pcm_mulaw";
     audio.sample_rate = 8000;
+    audio.bits_per_coded_sample = 8;
     audio.channels = 1 + static_cast<int>(stream_ % 2);
     return child_.send(messages::AudioRing{track.output, epoch, audio}, {track.ring->memory().fd()});
   }
   StreamParameters stream;
   stream.codec = "h264";
   stream.encoder = "copy";
+  stream.extradata = headers();
   stream.format = frame_format();
   stream.frame_rate = frame_rate + static_cast<int>(stream_);
   child_.send(messages::PacketRing{track.output, epoch, stream}, {track.ring->memory().fd()});

@@ -94,6 +94,7 @@ void Encoding::open() {
   StreamParameters stream;
   stream.codec = "h264";
   stream.encoder = "libx264";
+  stream.extradata = headers();
   stream.format = frame_format();
   stream.frame_rate = frame_rate;
   if (half_size_) {

@@ -15,6 +15,7 @@ namespace campipe::sim {
 namespace {
 
 constexpr std::uint64_t gpu_check_killed_once_in = 16;
+constexpr std::uint64_t silent_once_in = 4;  // cameras
 
 // "worker 2"
 Part part_of(const std::string& role) {
@@ -75,6 +76,7 @@ std::unique_ptr<ChildProcess> Machine::start(const std::string& role) {
   const auto child = std::make_shared<Child>(*this, part, role, next_pid_++, chance.split());
   world_.trace(fmt::format("{} (pid {}) is started", role, child->pid()));
   children_.push_back(child);
+  conduct_.start(child->pid(), role);
   child->start();
   return std::make_unique<ChildHandle>(child);
 }
@@ -136,6 +138,10 @@ bool Machine::camera_is_there(const std::string& camera) {
   const auto number = static_cast<std::uint64_t>(known - cameras_.begin());
   const auto away = camera_away_until_.find(number);
   return world_.now() >= all_away_until_ && (away == camera_away_until_.end() || world_.now() >= away->second);
+}
+
+bool Machine::has_sound(const std::string& camera) const {
+  return (seed_of_children_ ^ number_of(camera)) % silent_once_in != 0;
 }
 
 void Machine::befall(const Fault& fault) {

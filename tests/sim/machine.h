@@ -17,6 +17,7 @@
 #include "ipc/rig_page.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/child.h"
+#include "tests/sim/conduct.h"
 #include "tests/sim/cores.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/gpu_watch.h"
@@ -54,8 +55,9 @@ class Machine {
   [[nodiscard]] bool asks_to_end() const { return world_.now() >= end_; }
   [[nodiscard]] Clock::time_point end() const { return end_; }
 
-  // The camera sends.
+  // The camera sends, and sound, too.
   [[nodiscard]] bool camera_is_there(const std::string& camera);
+  [[nodiscard]] bool has_sound(const std::string& camera) const;
   // Recordings find no room; or whoever finds none has lost its disk for good.
   [[nodiscard]] bool disk_is_full() const { return world_.now() < disk_full_until_; }
   [[nodiscard]] bool disk_breaks() const { return disk_breaks_; }
@@ -79,6 +81,7 @@ class Machine {
   // The supervisor sends a message; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
   void on_death(const Child& child);
+  Conduct& conduct() { return conduct_; }
   Checks& checks() { return checks_; }
   [[nodiscard]] const Checks& checks() const { return checks_; }
   Owner& owner() { return owner_; }
@@ -99,6 +102,7 @@ class Machine {
 
   World& world_;
   Checks checks_{world_};
+  Conduct conduct_;
   Course course_;
   Mover mover_{*this};
   Cores cores_{world_};

@@ -25,6 +25,7 @@ Publishing::Publishing(Child& child, const messages::PublishOutput& asked)
       camera_(asked.config.camera),
       may_record_(asked.config.record.has_value()),
       on_(asked.recording),
+      was_stopped_(!on_),
       pushes_(child, asked.output, asked.config.push) {
   progress_ = load_record_progress(block_.record).value_or(RecordProgress{});
   expected_ = progress_.number + 1;
@@ -33,6 +34,7 @@ Publishing::Publishing(Child& child, const messages::PublishOutput& asked)
 }
 
 void Publishing::record(bool on) {
+  if (!on) was_stopped_ = true;
   if (std::exchange(on_, on) || !on) return;
   progress_ = load_record_progress(block_.record).value_or(RecordProgress{});  // others have gone past meanwhile
 }
@@ -49,18 +51,17 @@ void Publishing::step() {
   if (done_) return;
   block_.thread.beat.store(now_ns());
   if (abandoned_) return end();
-  if (!on_) {
+  if (std::exchange(was_stopped_, false)) {
     close_file(FileEnd::stopped);
     retry_at_.reset();
   }
-  pushes_.step();
+  if (reader_ || !rings_.empty()) pushes_.step();
   const bool watched = child_.machine().owner().watches(camera_);
   if (watched && block_.audience.watches.exchange(1) == 0) block_.audience.arrivals.fetch_add(1);
   if (!watched) block_.audience.watches.store(0);
   for (unsigned i = 0; i < packets_a_step; ++i) {
     if (!next_packet()) break;
   }
-  hear();
   if (!reader_ && rings_.empty() && finishes_) end();
 }
 
@@ -74,6 +75,7 @@ bool Publishing::next_packet() {
   const auto next = reader_->next(packet, number, Clock::now());
   if (next == PacketRingReader::Next::packet) {
     take(packet, number);
+    hear(packet.times.pts);
     return true;
   }
   if (next == PacketRingReader::Next::timeout) {
@@ -108,25 +110,35 @@ void Publishing::take(const PacketView& packet, std::uint64_t number) {
   if (waiting_ >= packets_a_fragment || reader_->fill() > 0.5) commit();
 }
 
-// What a successor finds has been given back already.
-void Publishing::hear() {
-  if (!audio_) {
-    if (audio_rings_.empty()) return;
-    audio_.emplace(audio_rings_.front().memory);
-    heard_ = 0;
+// Sound up to the frame that was taken: what comes later waits for the next one. What a successor finds has been given
+// back already.
+void Publishing::hear(std::int64_t until) {
+  while (next_sound() && *sound_at_ < until) {
+    heard_ = sound_;
+    sound_at_.reset();
   }
-  PacketView packet;
-  for (unsigned i = 0; i < packets_a_step; ++i) {
-    const auto next = audio_->next(packet, heard_, Clock::now());
-    if (next == PacketRingReader::Next::packet) continue;
-    if (next == PacketRingReader::Next::timeout) break;
+  if (audio_ && heard_ > 0 && (!records() || !progress_.open)) audio_->release_through(heard_);
+}
+
+// False: there is none now.
+bool Publishing::next_sound() {
+  while (!sound_at_) {
+    if (!audio_ && audio_rings_.empty()) return false;
+    if (!audio_) audio_.emplace(audio_rings_.front().memory);
+    PacketView packet;
+    const auto next = audio_->next(packet, sound_, Clock::now());
+    if (next == PacketRingReader::Next::timeout) return false;
+    if (next == PacketRingReader::Next::packet) {
+      sound_at_ = packet.times.pts;
+      continue;
+    }
     if (next == PacketRingReader::Next::broken) accuse(block_.accusation, Accused::source);
     child_.send(messages::AudioRingDone{{output_, audio_rings_.front().epoch}});
     audio_.reset();
     audio_rings_.pop_front();
-    return;
+    heard_ = 0;
   }
-  if (heard_ > 0 && (!records() || !progress_.open)) audio_->release_through(heard_);
+  return true;
 }
 
 void Publishing::begin_file() {

@@ -47,7 +47,8 @@ class Publishing {
   void take(const PacketView& packet, std::uint64_t number);
   [[nodiscard]] bool records() const { return may_record_ && on_ && block_.record.failed.load() == 0; }
   [[nodiscard]] std::uint64_t safe() const { return records() ? progress_.number : expected_ - 1; }
-  void hear();
+  void hear(std::int64_t until);
+  bool next_sound();
   void begin_file();
   void announce();
   void leave_out(std::uint64_t number);
@@ -62,13 +63,16 @@ class Publishing {
   std::string name_;
   std::string camera_;
   bool may_record_;
-  bool on_;  // as it was asked last
+  bool on_;           // as it was asked last
+  bool was_stopped_;  // also where it is on again by now
   Pushes pushes_;
   std::deque<Ring> rings_;
   std::optional<PacketRingReader> reader_;  // of the first of them
   std::deque<Ring> audio_rings_;
   std::optional<PacketRingReader> audio_;  // likewise
-  std::uint64_t heard_ = 0;                // the newest packet of it
+  std::uint64_t sound_ = 0;                // the newest packet of it,
+  std::optional<std::int64_t> sound_at_;   // its time, while it has not been taken
+  std::uint64_t heard_ = 0;                // the newest one that was
   RecordProgress progress_;
   std::string unannounced_;     // the file, while the supervisor does not know of it
   std::uint64_t expected_ = 1;  // number of the next packet

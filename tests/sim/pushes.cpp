@@ -19,7 +19,8 @@ Pushes::Pushes(Child& child, OutputId output, const std::vector<PushUrl>& urls) 
 void Pushes::step() {
   for (Target& target : targets_) {
     if (Clock::now() < target.next) continue;
-    const bool is_there = child_.machine().targets_are_there();
+    const bool is_refused = target.state != "connected" && child_.chance().one_in(4);
+    const bool is_there = child_.machine().targets_are_there() && !is_refused;
     report(target, is_there ? "connected" : "failed", is_there ? "" : "the target does not answer");
     target.next = Clock::now() + (is_there ? nanoseconds(milliseconds(500)) : nanoseconds(push_interval));
   }

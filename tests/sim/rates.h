@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/frame.h"
 #include "core/packet.h"
@@ -22,6 +23,9 @@ inline FrameFormat frame_format() {
   format.height = height;
   return format;
 }
+
+// Codecs' headers, as encoders and cameras give them.
+inline std::vector<std::uint8_t> headers() { return {0, 0, 0, 1, 103, 100, 0, 30}; }
 
 // A packet of a frame's length, without reordering. `data` outlives it.
 inline PacketView packet_at(std::int64_t at, std::int64_t arrival, bool key, std::span<const std::uint8_t> data) {

@@ -123,6 +123,7 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
     if ((course.settles || (course.faults.empty() && course.changes.empty())) && status != 0 && !may_fail)
       world.fail(fmt::format("the exit status is {}", status));
     outcome.turns = port.turns();
+    outcome.conduct = machine.conduct().finish();
     supervisor.reset();
     world.forget_events();
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("none"));

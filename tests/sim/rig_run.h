@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/conduct.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/rig_choice.h"
 
@@ -16,6 +17,7 @@ struct Outcome {
   std::optional<std::string> failure;  // the first property that did not hold
   std::vector<std::string> trace;
   std::map<std::string, std::uint64_t> reached;
+  ConductFacts conduct;  // of its processes
   double virtual_s = 0;
   double cpu_s = 0;
   std::uint64_t turns = 0;        // of the supervisor's loop

@@ -23,6 +23,7 @@ nlohmann::json to_json(const Outcome& outcome) {
   return {{"failure", outcome.failure ? nlohmann::json(*outcome.failure) : nlohmann::json()},
           {"trace", outcome.trace},
           {"reached", outcome.reached},
+          {"conduct", to_json(outcome.conduct)},
           {"virtual_s", outcome.virtual_s},
           {"cpu_s", outcome.cpu_s},
           {"turns", outcome.turns},
@@ -34,6 +35,7 @@ Outcome from_json(const nlohmann::json& json) {
   if (!json.at("failure").is_null()) outcome.failure = json.at("failure").get<std::string>();
   json.at("trace").get_to(outcome.trace);
   json.at("reached").get_to(outcome.reached);
+  outcome.conduct = conduct_from_json(json.at("conduct"));
   json.at("virtual_s").get_to(outcome.virtual_s);
   json.at("cpu_s").get_to(outcome.cpu_s);
   json.at("turns").get_to(outcome.turns);

@@ -52,6 +52,7 @@ std::string header_of(const std::string& request, const std::string& name) {
 RtspCamera::RtspCamera(Rules rules)
     : rules_(std::move(rules)),
       frames_(frames_of(rules_.h264)),
+      later_(rules_.h264_later.empty() ? frames_ : frames_of(rules_.h264_later)),
       server_(std::make_unique<Server>([this](int fd, const std::atomic<bool>& over) { serve(fd, over); })) {}
 
 std::vector<std::string> RtspCamera::requests(const std::string& method) const {
@@ -72,7 +73,8 @@ void RtspCamera::serve(int fd, const std::atomic<bool>& over) {
     }
     const std::string answer = answer_to(request, places);
     if (answer.starts_with("RTSP/1.0 hangs up") || !send_all(fd, answer)) return;
-    if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200")) return play(fd, over, places);
+    if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200"))
+      return play(fd, over, places, connections() > 1 ? later_ : frames_);
   }
 }
 
@@ -124,13 +126,13 @@ bool RtspCamera::send_packet(int fd, const Place& place, const std::string& pack
 }
 
 // Until the client has gone, or says good-bye.
-void RtspCamera::play(int fd, const std::atomic<bool>& over, Places places) {
+void RtspCamera::play(int fd, const std::atomic<bool>& over, Places places, const Frames& frames) {
   using std::chrono::steady_clock;
   unsigned number = 0;
   unsigned sound = 0;
   const auto begin = steady_clock::now();
   for (unsigned frame = 0; !over && (rules_.frames == 0 || frame < rules_.frames); ++frame) {
-    const std::vector<std::string>& units = frames_[frame % frames_.size()];
+    const std::vector<std::string>& units = frames[frame % frames.size()];
     for (std::size_t i = 0; i < units.size() && places.contains("video"); ++i) {
       const bool last = i + 1 == units.size();
       if (!send_packet(fd, places["video"], rtp(96, last, number++, frame * (90'000 / rate), units[i]))) return;

@@ -19,6 +19,7 @@ class RtspCamera {
  public:
   struct Rules {
     std::string h264;               // Annex B
+    std::string h264_later = {};    // from its second connection on; empty: the same
     std::string more = {};          // of the description, behind the video's part: other tracks
     std::string before = {};        // before it
     std::string control = "video";  // of its video
@@ -49,11 +50,13 @@ class RtspCamera {
   };
   using Places = std::map<std::string, Place>;
   std::string answer_to(const std::string& request, Places& places) const;
-  void play(int fd, const std::atomic<bool>& over, Places places);
+  using Frames = std::vector<std::vector<std::string>>;  // the units of each
+  void play(int fd, const std::atomic<bool>& over, Places places, const Frames& frames);
   [[nodiscard]] bool send_packet(int fd, const Place& place, const std::string& packet) const;
 
   Rules rules_;
-  std::vector<std::vector<std::string>> frames_;  // the units of each
+  Frames frames_;
+  Frames later_;
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;
   UniqueFd udp_ = bind_any(SOCK_DGRAM);
