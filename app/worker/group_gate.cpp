@@ -77,38 +77,52 @@ std::int64_t GroupGate::time_of(std::int64_t set) const {
 }
 
 void GroupGate::take(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
-  Frame own{frame, times, number};
-  if (last_ && !stream_.takes(last_->frame)) last_.reset();
-  const SetOutcome outcome = agree(own);
-  if (!next_) begin(times);
-  if (times.set < *next_) {
-    stream_.drop(DropCause::late);
-  } else if (outcome == SetOutcome::open) {
-    stream_.drop(DropCause::stopped);
-  } else {
-    act_through(times.set, &own, outcome);
+  arrive(frame, times, number);
+  while (outcome_ == SetOutcome::open && !events_.abandoned()) {
+    events_.beat();
+    is_decided(Clock::now() + beat_slice);
   }
-  last_ = std::move(own);
+  act_on_frame();
 }
 
-// `open`: the process has to leave.
-SetOutcome GroupGate::agree(const Frame& own) {
-  const FrameTimes& times = own.times;
+void GroupGate::arrive(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) {
+  own_ = Frame{frame, times, number};
+  if (last_ && !stream_.takes(last_->frame)) last_.reset();
+  outcome_ = arrive_at_set(times);
+}
+
+SetOutcome GroupGate::arrive_at_set(const FrameTimes& times) {
   if (left_) return SetOutcome::encode;
   if (next_ && times.set < *next_) return SetOutcome::late;
   // Its time counts from when it came: frames that wait behind one that waits have their time together with it.
   const auto came = std::chrono::nanoseconds(times.published + times.filtered - times.leased);
   const bool waits = group_.on_missing == OnMissing::wait;
   const auto longest = waits ? std::chrono::nanoseconds(longest_wait) : group_.max_wait;
-  SetOutcome outcome = member_.arrive(times.set, times.media_time, Deadline(came) + longest);
-  while (outcome == SetOutcome::open && !events_.abandoned()) {
-    events_.beat();
-    outcome = member_.wait(Clock::now() + beat_slice);
-  }
+  return member_.arrive(times.set, times.media_time, Deadline(came) + longest);
+}
+
+bool GroupGate::is_decided(Deadline until) {
+  if (outcome_ == SetOutcome::open) outcome_ = member_.wait(until);
+  return outcome_ != SetOutcome::open;
+}
+
+// What is still open then never is decided: the process has to leave.
+void GroupGate::act_on_frame() {
   record_decisions();
-  if (outcome != SetOutcome::broken) return outcome;
-  go_alone();
-  return SetOutcome::encode;
+  if (outcome_ == SetOutcome::broken) {
+    go_alone();
+    outcome_ = SetOutcome::encode;
+  }
+  Frame own = std::exchange(own_, std::nullopt).value();
+  if (!next_) begin(own.times);
+  if (own.times.set < *next_) {
+    stream_.drop(DropCause::late);
+  } else if (outcome_ == SetOutcome::open) {
+    stream_.drop(DropCause::stopped);
+  } else {
+    act_through(own.times.set, &own, outcome_);
+  }
+  last_ = std::move(own);
 }
 
 // Where the group has begun just now it begins with it, so that all its recordings do.
@@ -202,22 +216,30 @@ void GroupGate::follow() {
 }
 
 void GroupGate::finish() {
-  if (!is_member_) return hand_over();
-  if (std::exchange(left_, true)) return;
-  member_.leave();
-  left_ = false;
-  const auto longest = std::min<std::chrono::nanoseconds>(group_.max_wait, longest_finish);
-  const Deadline deadline = Clock::now() + longest + finish_spare;
+  begin_to_finish();
   for (;;) {
     const std::uint32_t changes = page_->changes();
-    const bool company = member_.has_company();
-    follow();
-    events_.beat();
-    if (!company || left_ || Clock::now() >= deadline || events_.abandoned()) break;
-    page_->wait_for_change(changes, std::min(deadline, Clock::now() + beat_slice));
+    if (has_finished()) return;
+    page_->wait_for_change(changes, std::min(finishes_at_, Clock::now() + beat_slice));
   }
+}
+
+void GroupGate::begin_to_finish() {
+  if (!is_member_) return hand_over();
+  if (left_) return;
+  member_.leave();
+  finishes_at_ = Clock::now() + std::min<std::chrono::nanoseconds>(group_.max_wait, longest_finish) + finish_spare;
+}
+
+bool GroupGate::has_finished() {
+  if (left_) return true;
+  const bool company = member_.has_company();
+  follow();
+  events_.beat();
+  if (company && !left_ && Clock::now() < finishes_at_ && !events_.abandoned()) return false;
   left_ = true;
   last_.reset();
+  return true;
 }
 
 void GroupGate::leave() {

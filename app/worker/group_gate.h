@@ -56,6 +56,10 @@ class GroupGate {
   [[nodiscard]] static std::optional<DropCause> leaves_out(const FrameTimes& times);
   // A frame that has a set. Waits for the decision about it. Throws what the encoder throws.
   void take(const FrameRef& frame, const FrameTimes& times, std::uint64_t number);
+  // The same in steps: it arrives at the frame's set; waits; and does as is decided.
+  void arrive(const FrameRef& frame, const FrameTimes& times, std::uint64_t number);
+  bool is_decided(Deadline until);
+  void act_on_frame();
   // Of one that takes over: the other one has ended, behind that packet; nothing: there is none.
   void go_on(const std::optional<messages::NewestSet>& after);
   // Of one whose frames have gone over: the member is the other one from now on.
@@ -64,6 +68,9 @@ class GroupGate {
   void follow();
   // No frame will come: does what others still decide at this moment, and leaves.
   void finish();
+  // The same in steps, of which none waits.
+  void begin_to_finish();
+  bool has_finished();
   // Nothing will be encoded any more.
   void leave();
 
@@ -75,7 +82,7 @@ class GroupGate {
   };
 
   void continue_after(const messages::NewestSet& newest);
-  [[nodiscard]] SetOutcome agree(const Frame& own);
+  [[nodiscard]] SetOutcome arrive_at_set(const FrameTimes& times);
   void begin(const FrameTimes& first);
   bool act_through(std::uint64_t set, const Frame* own, SetOutcome outcome);
   void act(std::uint64_t set, const Frame* own, SetOutcome outcome, bool in_time);
@@ -95,9 +102,12 @@ class GroupGate {
   EncodeBlock& block_;
   const OutputEvents& events_;
   Stream& stream_;
-  std::optional<std::uint64_t> next_;  // set that it acts on next; none: no frame has come
-  std::int64_t origin_ = 0;            // the set at the stream's 0
-  std::optional<Frame> last_;          // frame that came
+  std::optional<std::uint64_t> next_;      // set that it acts on next; none: no frame has come
+  std::int64_t origin_ = 0;                // the set at the stream's 0
+  std::optional<Frame> own_;               // frame that it acts on next,
+  SetOutcome outcome_ = SetOutcome::open;  // and what is decided about its set
+  std::optional<Frame> last_;              // frame that came
+  Deadline finishes_at_{};                 // at the latest
   bool left_ = false;
   bool is_member_;  // none other takes its place just now
   int late_in_a_row_ = 0;

@@ -161,8 +161,18 @@ bool Checks::any_may_be_quarantined() const {
   return std::ranges::any_of(crashes_, [](const auto& of) { return of.second >= 3; });
 }
 
-// Of the processes that the camera has used, and no others. A death of source, master or publisher loses no frame.
+// A member of a group waits for the others of it.
 bool Checks::explains(const std::string& camera, const std::string& cause, bool settles) const {
+  if (own_faults_explain(camera, cause, settles)) return true;
+  const auto others = groups_.others_with(camera);
+  if (others.empty() || cause == "worker_lost") return false;
+  if (cause == "late" || cause == "set_incomplete" || cause == "out_of_step" || cause == "rate") return true;
+  return hinders_ ||
+         std::ranges::any_of(others, [&](const auto& other) { return own_faults_explain(other, cause, settles); });
+}
+
+// Of the processes that the camera has used, and no others. A death of source, master or publisher loses no frame.
+bool Checks::own_faults_explain(const std::string& camera, const std::string& cause, bool settles) const {
   const bool by_worker = uses_.is_befallen(camera, Part::worker) || paused_;
   const bool by_publisher = uses_.is_befallen(camera, Part::publisher) || paused_;
   const bool by_master = uses_.is_befallen(camera, Part::master) || paused_;

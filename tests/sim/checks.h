@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "tests/sim/fault.h"
+#include "tests/sim/group_watch.h"
 #include "tests/sim/uses.h"
 #include "tests/sim/world.h"
 
@@ -19,7 +20,7 @@ namespace campipe::sim {
 
 class Checks {
  public:
-  explicit Checks(World& world) : world_(world) {}
+  Checks(World& world, const GroupWatch& groups) : world_(world), groups_(groups) {}
 
   // Frames that came are encoded, dropped, or on their way; no count goes back.
   void on_status(const nlohmann::json& status);
@@ -70,6 +71,7 @@ class Checks {
   static bool is_quarantined(const Seen& seen);
   void follow_move(const std::string& name, Seen& seen, bool moves);
   [[nodiscard]] bool explains(const std::string& camera, const std::string& cause, bool settles) const;
+  [[nodiscard]] bool own_faults_explain(const std::string& camera, const std::string& cause, bool settles) const;
   void on_end_of_life(const std::string& line, const std::string& how, std::size_t at);
   [[nodiscard]] bool records_all(const std::string& name) const;
   void on_output(const std::string& camera, const std::string& name, const nlohmann::json& shown);
@@ -77,6 +79,7 @@ class Checks {
   void require_recovered(const std::string& name) const;
 
   World& world_;
+  const GroupWatch& groups_;
   Uses uses_{world_};
   bool paused_ = false;
   bool disk_full_ = false;

@@ -19,6 +19,7 @@ constexpr auto worker_away = seconds(5);        // policy drop: for a worker tha
 constexpr auto time_to_hand_over = seconds(2);  // once it was stopped
 constexpr auto calm = seconds(5);               // in which the worker always had room
 constexpr unsigned kept_by_decoder = 2;
+constexpr auto farthest = seconds(1);  // of a group's present: what is older is in no set
 
 }  // namespace
 
@@ -41,6 +42,7 @@ Decoding::Decoding(Child& child, const messages::DecodeCamera& asked)
       shown_(asked.shown),
       demand_(asked.on_demand, child.page()) {
   if (const auto note = settle_drop(edge_block_, base_)) dropped_last_ = note;
+  if (asked.config.group) sets_.emplace(asked.config.group->rate);
 }
 
 void Decoding::step() {
@@ -204,6 +206,7 @@ void Decoding::publish() {
   record.offset = {0, width * height, width * height + width * height / 4};
   record.times = pending_->times;
   record.times.decoded = record.times.published = now_ns();
+  if (sets_) enter_set(record.times);
   record.source_number = base_ + published_ + 1;
   record.packet = pending_->number;
   if (ring_->publish(slot->index, record) == FrameRingWriter::Published::yes) {
@@ -212,6 +215,17 @@ void Decoding::publish() {
     count_drop(edge_block_, DropCause::worker_lost, packet, base_ + published_);
   }
   ring_->unpin(slot->index);
+}
+
+// As app/master/camera_sets, of a camera that sends its time.
+void Decoding::enter_set(FrameTimes& times) {
+  times.media_time = times.capture_utc;
+  times.capture_clock = CaptureClock::camera;
+  times.set_state = SetState::far;
+  if (nanoseconds(times.arrival - times.capture_utc) > farthest) return;
+  const auto number = sets_->number_of(times.media_time);
+  times.set_state = number ? SetState::own : SetState::taken;
+  times.set = static_cast<std::uint64_t>(number.value_or(0));
 }
 
 void Decoding::open_ring() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/control/messages/to_master.h"
+#include "app/master/set_numbering.h"
 #include "app/rings/demand.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/drop_note.h"
@@ -72,6 +73,7 @@ class Decoding {
   bool has_room();
   bool waits_out_burst();
   void publish();
+  void enter_set(FrameTimes& times);
   void open_ring();
   void close_ring();
   void end();
@@ -96,7 +98,8 @@ class Decoding {
   bool decodes_;  // always; else on demand,
   bool shown_;    // or for a mosaic
   Demand demand_;
-  bool decoded_on_demand_ = false;  // just now
+  bool decoded_on_demand_ = false;    // just now
+  std::optional<SetNumbering> sets_;  // of one in a synchronised group
   std::deque<Feed> feeds_;
   std::optional<PacketRingReader> reader_;  // of the first of them
   std::uint64_t newest_key_ = 0;

@@ -19,7 +19,7 @@ constexpr std::array<std::uint8_t, 120> packet_bytes{};
 
 }  // namespace
 
-Encoding::Encoding(Child& child, const messages::EncodedOutput& asked)
+Encoding::Encoding(Child& child, const messages::EncodedOutput& asked, std::shared_ptr<GroupPage> group)
     : child_(child),
       name_(asked.config.name),
       output_(asked.output),
@@ -30,11 +30,57 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked)
       half_size_(asked.half_size),
       waits_(asked.waits) {
   if (asked.config.on_demand) demand_.emplace(std::vector<OutputId>{asked.output}, child.page());
+  events_.beat = [] {};
+  events_.abandoned = [] { return false; };
+  if (!asked.seat || asked.failed) return;
+  group_ = asked.config.group->name;
+  GroupGate::Stream& behind = *this;
+  gate_ = std::make_unique<GroupGate>(asked, std::move(group), block_, events_, behind);
 }
 
 bool Encoding::has_room() const { return waits_ ? waiting_.size() < most_ahead : waiting_.empty(); }
 
-void Encoding::push(const FrameTimes& times) { waiting_.push_back({times, Clock::now()}); }
+void Encoding::push(const FrameTimes& times, std::uint64_t number) {
+  if (!gate_) return encode({}, times, number);
+  if (const auto cause = GroupGate::leaves_out(times)) return drop(*cause);
+  FrameTimes own = times;
+  own.leased = own.filtered = now_ns();
+  gate_->arrive({}, own, number);
+  arrived_at_ = Clock::now();
+}
+
+bool Encoding::is_done_with_frame() {
+  if (!arrived_at_) return true;
+  if (!gate_->is_decided(Clock::now())) return false;
+  child_.machine().group_watch().on_decision(name_, Clock::now() - *arrived_at_);
+  gate_->act_on_frame();
+  arrived_at_.reset();
+  return true;
+}
+
+void Encoding::follow() {
+  if (gate_ && !arrived_at_ && has_room()) gate_->follow();
+}
+
+void Encoding::hand_over() {
+  if (gate_) gate_->hand_over();
+}
+
+bool Encoding::has_finished() {
+  if (!gate_) return true;
+  if (!std::exchange(finishes_, true)) gate_->begin_to_finish();
+  return gate_->has_finished();
+}
+
+void Encoding::encode(const FrameRef& /*frame*/, const FrameTimes& times, std::uint64_t /*number*/) {
+  waiting_.push_back({times, Clock::now()});
+}
+
+void Encoding::drop(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }
+
+void Encoding::note_set(const FrameTimes& times, bool pushed) {
+  if (gate_) child_.machine().group_watch().on_packet(group_, name_, times, pushed);
+}
 
 bool Encoding::flush() {
   if (waits_) return true;
@@ -49,6 +95,7 @@ void Encoding::go_on(const messages::GoOn::Output& from) {
   waits_ = false;
   epoch_ = from.epoch;
   base_ = from.base;
+  if (gate_) gate_->go_on(from.after);
 }
 
 void Encoding::shrink(bool half) {
@@ -66,7 +113,7 @@ void Encoding::close() {
 
 bool Encoding::push_to_ring(const Waiting& frame) {
   if (demand_ && !demand_->is_there()) {
-    counter(block_.dropped, DropCause::unwatched).fetch_add(1);
+    drop(DropCause::unwatched);
     return true;
   }
   if (!ring_) open();
@@ -79,10 +126,12 @@ bool Encoding::push_to_ring(const Waiting& frame) {
   if (ring_->push(packet, Clock::now(), [] { return true; })) {
     need_key_ = false;
     ++pushed_;
+    note_set(frame.times, true);
   } else {
     if (policy_ == DropPolicy::block && Clock::now() < frame.since + publisher_deadline) return false;
     need_key_ = true;
-    counter(block_.dropped, DropCause::publisher_slow).fetch_add(1);
+    drop(DropCause::publisher_slow);
+    note_set(frame.times, false);
     child_.machine().world().reached("packets that the publisher does not take in time");
   }
   ++frames_;

@@ -1,28 +1,43 @@
 // An output that a simulated worker encodes: a packet for each frame, in packet rings. Of a node that takes over,
-// packets wait in memory until the other node is done (app/worker/packet_output.h).
+// packets wait in memory until the other node is done (app/worker/packet_output.h). Of a member of a synchronised group
+// frames pass the real GroupGate first, in steps.
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "app/control/messages/nodes.h"
 #include "app/control/messages/run_node.h"
 #include "app/rings/demand.h"
+#include "app/worker/group_gate.h"
+#include "app/worker/output_events.h"
 #include "ipc/encode_block.h"
 #include "ipc/packet_ring.h"
 #include "tests/sim/child.h"
 
 namespace campipe::sim {
 
-class Encoding {
+class Encoding final : private GroupGate::Stream {
  public:
-  Encoding(Child& child, const messages::EncodedOutput& asked);
+  // `group`: null where it is in none.
+  Encoding(Child& child, const messages::EncodedOutput& asked, std::shared_ptr<GroupPage> group);
 
   [[nodiscard]] OutputId id() const { return output_; }
   // It takes another frame: none waits that has to be pushed first.
   [[nodiscard]] bool has_room() const;
-  void push(const FrameTimes& times);
+  void push(const FrameTimes& times, std::uint64_t number);
+  // A set of it is decided.
+  bool is_done_with_frame();
+  // It waits for GoOn before it looks at a frame of its own.
+  [[nodiscard]] bool waits_to_go_on() const { return gate_ != nullptr; }
+  // No frame has come for now.
+  void follow();
+  // Its frames have gone over to another node.
+  void hand_over();
+  // No frame will come. False: it is still about what others decide.
+  bool has_finished();
   // What waits goes into the ring, as far as there is room with policy block. False: something is left.
   bool flush();
   // The other node is done: packets follow its own.
@@ -37,6 +52,10 @@ class Encoding {
     Clock::time_point since;
   };
 
+  [[nodiscard]] bool takes(const FrameRef& /*frame*/) const override { return true; }
+  void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
+  void drop(DropCause cause) override;
+  void note_set(const FrameTimes& times, bool pushed);
   void open();
   // False: with policy block it waits for room.
   bool push_to_ring(const Waiting& frame);
@@ -51,6 +70,11 @@ class Encoding {
   bool half_size_;
   bool waits_;                    // for go_on()
   std::optional<Demand> demand_;  // it is encoded only while somebody watches
+  OutputEvents events_;
+  std::string group_;
+  std::unique_ptr<GroupGate> gate_;              // null: it is in no group
+  std::optional<Clock::time_point> arrived_at_;  // at a set that is not decided yet
+  bool finishes_ = false;
   std::deque<Waiting> waiting_;
   std::optional<PacketRingWriter> ring_;
   std::uint64_t pushed_ = 0;

@@ -35,6 +35,7 @@ std::uint64_t number_of(const std::string& text) {
 
 Machine::Machine(World& world, Course course, const RigChoice& choice)
     : world_(world),
+      group_watch_(world, choice.file()),
       course_(std::move(course)),
       gpus_(world, choice.gpus()),
       owner_(*this, choice),
@@ -148,6 +149,7 @@ void Machine::befall(const Fault& fault) {
   const std::string target = is_of_process(fault.kind) ? target_of(fault) : "";
   world_.trace(fmt::format("fault: {} {}", describe(fault), target));
   checks_.on_fault(fault, target);
+  group_watch_.on_fault(fault);
   calm_since_ = std::max(calm_since_, world_.now() + fault.lasts);
   switch (fault.kind) {
     case FaultKind::start_fails:
@@ -219,6 +221,7 @@ void Machine::on_message_to(const Child& child, std::string_view type, const nlo
   if (type == messages::Status::type) {
     checks_.on_status(body.at("status"));
     gpu_watch_.on_status(body.at("status"));
+    group_watch_.on_status(body.at("status"));
   }
   if (type == messages::Answer::type && owner_.has_asked(child.pid(), body.at("request").get<std::uint64_t>()))
     owner_.on_answer(child.pid(), body);
@@ -230,6 +233,7 @@ void Machine::on_death(const Child& child) {
 
 void Machine::require_all_well() {
   checks_.require_running();
+  group_watch_.require_in_step(checks_.status());
   gpu_watch_.require_back(checks_.status(), owner_.file(), !course_.moves.empty());
   if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
   owner_.check(checks_.status());

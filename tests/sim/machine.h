@@ -22,6 +22,7 @@
 #include "tests/sim/fault.h"
 #include "tests/sim/gpu_watch.h"
 #include "tests/sim/gpus.h"
+#include "tests/sim/group_watch.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/owner.h"
 #include "tests/sim/world.h"
@@ -78,6 +79,7 @@ class Machine {
   Cores& cores() { return cores_; }
   [[nodiscard]] const Gpus& gpus() const { return gpus_; }
   GpuWatch& gpu_watch() { return gpu_watch_; }
+  GroupWatch& group_watch() { return group_watch_; }
   // The supervisor sends a message; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
   void on_death(const Child& child);
@@ -101,7 +103,8 @@ class Machine {
   [[nodiscard]] std::string target_of(const Fault& fault) const;
 
   World& world_;
-  Checks checks_{world_};
+  GroupWatch group_watch_;
+  Checks checks_{world_, group_watch_};
   Conduct conduct_;
   Course course_;
   Mover mover_{*this};

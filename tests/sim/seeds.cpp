@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/sim/forked.h"
+#include "tests/sim/group_rigs.h"
 #include "tests/sim/placed_rigs.h"
 #include "tests/sim/rigs.h"
 
@@ -89,6 +90,10 @@ std::vector<RigChoice> simulated_rigs(Varies varies) {
   std::vector<RigChoice> rigs;
   if (varies == Varies::placement) {
     for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, false, rig.gpus);
+    return rigs;
+  }
+  if (varies == Varies::groups) {
+    for (const nlohmann::json& config : group_rigs()) rigs.emplace_back(config, false);
     return rigs;
   }
   for (const nlohmann::json& config : rig_configs()) {

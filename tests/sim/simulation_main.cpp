@@ -21,9 +21,11 @@ struct Search {
   bool reached = false;
   bool changes = false;
   bool placement = false;
+  bool groups = false;
 
   [[nodiscard]] campipe::sim::Varies varies() const {
     using campipe::sim::Varies;
+    if (groups) return Varies::groups;
     return changes ? Varies::configuration : placement ? Varies::placement : Varies::moves;
   }
 };
@@ -71,6 +73,7 @@ int main(int argc, char** argv) {
   app.add_flag("--reached", asked.reached, "print what was reached, and how often");
   app.add_flag("--changes", asked.changes, "change a rig's configuration, in place of moves");
   app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return");
+  app.add_flag("--groups", asked.groups, "rigs with synchronised groups");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }

@@ -139,7 +139,8 @@ class Reading {
       await_key_ = false;
       ++frames_;
     }
-    const PacketView packet = packet_at(pts_, *arrival_, key_, packet_data);
+    PacketView packet = packet_at(pts_, *arrival_, key_, packet_data);
+    packet.times.capture_utc = to_ns(next_at_);
     report(true, "");
     if (!copying_.pass_video(packet)) return false;
     copying_.pass_sound(pts_);

@@ -21,7 +21,8 @@ bool gives_up() { return false; }
 
 }  // namespace
 
-WorkerNode::WorkerNode(Child& child, const messages::RunNode& asked, std::shared_ptr<HandOver> takes_over)
+WorkerNode::WorkerNode(Child& child, const messages::RunNode& asked, std::shared_ptr<HandOver> takes_over,
+                       GroupPages& group_pages)
     : child_(child),
       name_(asked.name),
       id_(asked.node),
@@ -29,7 +30,10 @@ WorkerNode::WorkerNode(Child& child, const messages::RunNode& asked, std::shared
       edge_block_(child.page().edge_reader(asked.inputs.at(0), child.id())),
       blocks_(asked.drop_policy == DropPolicy::block),
       queue_(asked.queue_size) {
-  for (const messages::EncodedOutput& output : asked.outputs) outputs_.emplace_back(child, output);
+  for (const messages::EncodedOutput& output : asked.outputs) {
+    const auto page = group_pages.extract(output.output);
+    outputs_.emplace_back(child, output, page.empty() ? nullptr : page.mapped());
+  }
   if (takes_over) takes_over_ = std::make_unique<TakesOver>(std::move(takes_over), nanoseconds(0));
 }
 
@@ -61,6 +65,7 @@ void WorkerNode::step() {
     if (!handle()) return;
   }
   if (takes_over_ && takes_over_->is_cancelled()) leave_frames();
+  if (!frame_ && !leaves_) std::ranges::for_each(outputs_, &Encoding::follow);
   const bool is_over = leaves_ || (!frame_ && !reader_ && rings_.empty() && finishes_);
   if (is_over && may_end()) end();
 }
@@ -114,9 +119,14 @@ bool WorkerNode::handle() {
         return false;
     }
   }
-  const bool may_push = std::ranges::all_of(outputs_, &Encoding::has_room);
-  if (Clock::now() < encoded_at_ || !may_push) return false;
-  for (Encoding& output : outputs_) output.push(frame_->times);
+  if (!is_taken_) {
+    const bool may_push = std::ranges::all_of(outputs_, &Encoding::has_room);
+    if (Clock::now() < encoded_at_ || !may_push) return false;
+    for (Encoding& output : outputs_) output.push(frame_->times, frame_->number);
+    is_taken_ = true;
+  }
+  if (!std::ranges::all_of(outputs_, &Encoding::is_done_with_frame)) return false;
+  is_taken_ = false;
   frame_.reset();
   if (takes_over_ && goes_on_) finish_move();
   return flush();
@@ -133,6 +143,7 @@ WorkerNode::Turn WorkerNode::turn_in_taking_over() {
   const TakesOver::Frame frame = takes_over_->look_at(frame_->number, gives_up);
   if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
   if (frame == TakesOver::Frame::none) return takes_over_->is_cancelled() ? Turn::others : Turn::undecided;
+  if (!goes_on_ && std::ranges::any_of(outputs_, &Encoding::waits_to_go_on)) return Turn::undecided;
   if (goes_on_) finish_move();
   return Turn::own;
 }
@@ -187,9 +198,14 @@ bool WorkerNode::flush() {
 
 // No frame comes any more. A move of it is decided first.
 bool WorkerNode::may_end() {
-  if (gives_over_) gives_over_->cancel();
+  if (gives_over_) {
+    gives_over_->cancel();
+    if (!gives_over_->is_cancelled()) std::ranges::for_each(outputs_, &Encoding::hand_over);
+  }
   if (takes_over_ && !takes_over_->is_cancelled() && (!takes_over_->finish(gives_up) || !goes_on_)) return false;
-  return flush();
+  if (!flush()) return false;
+  const bool all_finished = std::ranges::all_of(outputs_, &Encoding::has_finished);
+  return flush() && all_finished;
 }
 
 void WorkerNode::end() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,12 @@ namespace campipe::sim {
 
 class WorkerNode {
  public:
+  using GroupPages = std::map<OutputId, std::shared_ptr<GroupPage>>;
+
   // `takes_over`: null where its frames are its own from the first on.
-  WorkerNode(Child& child, const messages::RunNode& asked, std::shared_ptr<HandOver> takes_over);
+  // `group_pages`: of outputs in groups.
+  WorkerNode(Child& child, const messages::RunNode& asked, std::shared_ptr<HandOver> takes_over,
+             GroupPages& group_pages);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool is_done() const { return done_; }
@@ -66,7 +71,8 @@ class WorkerNode {
   std::deque<Ring> rings_;
   std::optional<FrameRingReader> reader_;  // of the first of them
   std::optional<FrameRingReader::Lease> frame_;
-  bool is_own_ = false;  // the frame
+  bool is_own_ = false;    // the frame,
+  bool is_taken_ = false;  // and all outputs have it
   Clock::time_point encoded_at_;
   std::unique_ptr<TakesOver> takes_over_;       // until it has gone on
   std::unique_ptr<GivesOver> gives_over_;       // until that is cancelled

@@ -82,7 +82,7 @@ class WorkerRole final : public Role {
     child_.machine().checks().uses().begin(asked.name, Part::worker, child_.name());
     nodes_.erase(asked.node);
     auto page = hand_overs_.extract(asked.node);
-    nodes_.try_emplace(asked.node, child_, asked, page.empty() ? nullptr : std::move(page.mapped()));
+    nodes_.try_emplace(asked.node, child_, asked, page.empty() ? nullptr : std::move(page.mapped()), group_pages_);
   }
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
     if (WorkerNode* const node = find(offer.node))
@@ -95,6 +95,9 @@ class WorkerRole final : public Role {
     auto page = HandOver::open(std::move(fds.at(0)));
     if (WorkerNode* const node = find(offer.node)) return node->give_over(std::move(page));
     hand_overs_[offer.node] = std::move(page);
+  }
+  void on(const messages::OfferGroupPage& offer, std::vector<UniqueFd>& fds) {
+    group_pages_[offer.output] = GroupPage::open(std::move(fds.at(0)));
   }
   void on(const messages::GoOn& from) {
     if (WorkerNode* const node = find(from.node)) node->go_on(from);
@@ -110,7 +113,6 @@ class WorkerRole final : public Role {
   }
   void on(const messages::RigOver&) { over_ = true; }
   // Not of this rig's cameras.
-  void on(const messages::OfferGroupPage&, std::vector<UniqueFd>&) {}
   void on(const messages::RenewRing&) {}
   void on(const messages::FinishNode&) {}
   void on(const messages::ShowCell&) {}
@@ -119,7 +121,8 @@ class WorkerRole final : public Role {
 
   Child& child_;
   std::map<NodeId, WorkerNode> nodes_;
-  std::map<NodeId, std::shared_ptr<HandOver>> hand_overs_;  // until their nodes are made
+  std::map<NodeId, std::shared_ptr<HandOver>> hand_overs_;  // until their nodes are made,
+  WorkerNode::GroupPages group_pages_;                      // likewise
   bool started_ = false;
   bool over_ = false;
 };
