@@ -31,7 +31,8 @@ std::vector<Fault> gpu_faults_of(std::uint64_t seed, nanoseconds first, nanoseco
     fault.detail = chance.below(6);
     const bool is_short = chance.one_in(3);
     if (fault.kind == FaultKind::gpu_away)
-      fault.lasts = is_short ? chance.between(milliseconds(100), seconds(3)) : chance.between(seconds(3), longest_absence);
+      fault.lasts =
+          is_short ? chance.between(milliseconds(100), seconds(3)) : chance.between(seconds(3), longest_absence);
     faults.push_back(fault);
   }
   return faults;

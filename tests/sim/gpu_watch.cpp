@@ -7,9 +7,9 @@
 namespace campipe::sim {
 namespace {
 
-constexpr auto longest_outage = seconds(15);     // 5 s are promised, and 3 s more where a check hangs; status comes late
-constexpr auto first_wait = seconds(10);         // until a GPU that is gone is checked; then twice as long
-constexpr unsigned most_doublings = 5;           // then it is 5 minutes
+constexpr auto longest_outage = seconds(15);  // 5 s are promised, and 3 s more where a check hangs; status comes late
+constexpr auto first_wait = seconds(10);      // until a GPU that is gone is checked; then twice as long
+constexpr unsigned most_doublings = 5;        // then it is 5 minutes
 constexpr auto time_of_good_checks = seconds(8);  // three of them, and the way back
 
 }  // namespace
@@ -52,7 +52,8 @@ nanoseconds GpuWatch::longest_return() const {
 void GpuWatch::require_back(const nlohmann::json& status, const nlohmann::json& config, bool moved) const {
   if (!first_absence_ || world_.now() < back_ + longest_return()) return;
   world_.reached("a GPU has to be back");
-  if (status.contains("lost_gpus")) world_.fail("a GPU is not used, long after its return: " + status.at("lost_gpus").dump());
+  if (status.contains("lost_gpus"))
+    world_.fail("a GPU is not used, long after its return: " + status.at("lost_gpus").dump());
   for (const auto& [name, keys] : config.at("cameras").items()) {
     const nlohmann::json& shown = status.at("cameras").at(name);
     const auto first = places_.find(name);

@@ -35,8 +35,8 @@ class GpuWatch {
   World& world_;
   std::optional<Clock::time_point> first_absence_;
   Clock::time_point back_{};
-  Clock::time_point changed_{};  // the newest change of what is here, as the supervisor knows it
-  unsigned failures_ = 0;        // departures, and looks that failed by themselves
+  Clock::time_point changed_{};                // the newest change of what is here, as the supervisor knows it
+  unsigned failures_ = 0;                      // departures, and looks that failed by themselves
   std::map<std::string, std::string> places_;  // of cameras, before any absence
 };
 

@@ -191,6 +191,22 @@ void Machine::befall(const Fault& fault) {
   world_.reached(fmt::format("fault {}", name_of(fault.kind)));
 }
 
+// Behind all that it does in this turn.
+void Machine::on_move_step(Child& worker, MoveStep step) {
+  if (dies_at_ != step) return;
+  dies_at_.reset();
+  world_.in(nanoseconds(0), [this, name = worker.name(), pid = worker.pid(), step] {
+    const auto child = std::ranges::find(children_, pid, &Child::pid);
+    if (child == children_.end() || !(*child)->is_alive()) return;
+    world_.trace(fmt::format("{} dies at a step of a move: {}", name, name_of(step)));
+    world_.reached(fmt::format("death at a step of a move: {}", name_of(step)));
+    const Fault kill{FaultKind::kill, Part::worker, nanoseconds(0), nanoseconds(0)};
+    checks_.on_fault(kill, name);
+    calm_since_ = std::max(calm_since_, world_.now());
+    (*child)->befall(kill);
+  });
+}
+
 void Machine::take_away_gpu(const Fault& fault) {
   const auto device = gpus_.device_of(fault.camera);
   if (!device) return;

@@ -76,6 +76,9 @@ class Machine {
   // By its number, modulo those that there are.
   [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
   Mover& mover() { return mover_; }
+  // The worker that comes next to this step of a move is killed; of a move that was refused, nobody comes to it soon.
+  void have_die_at(MoveStep step) { dies_at_ = step; }
+  void on_move_step(Child& worker, MoveStep step);
   Cores& cores() { return cores_; }
   [[nodiscard]] const Gpus& gpus() const { return gpus_; }
   GpuWatch& gpu_watch() { return gpu_watch_; }
@@ -112,6 +115,7 @@ class Machine {
   Gpus gpus_;
   GpuWatch gpu_watch_{world_};
   Owner owner_;
+  std::optional<MoveStep> dies_at_;
   Clock::time_point end_;
   std::vector<std::shared_ptr<Child>> children_;
   std::vector<std::pair<std::unique_ptr<Role>, std::optional<RigPage>>> graves_;

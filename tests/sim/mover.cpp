@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t most_moves = 14;
 constexpr std::uint64_t most_wished_workers = 3;
 constexpr unsigned no_worker = 7;
+constexpr std::uint64_t death_once_in = 4;
 constexpr std::uint64_t most_wished_cameras = 6;
 constexpr auto soon_again = milliseconds(1500);  // after the one before, where they come together
 constexpr auto answered_within = seconds(10);    // where only deaths have come; so long does the API wait
@@ -23,8 +24,9 @@ constexpr auto answered_within = seconds(10);    // where only deaths have come;
 }  // namespace
 
 std::string describe(const MoveWish& wish) {
-  return fmt::format("{:.3f} s: move camera {} to worker {}", std::chrono::duration<double>(wish.at).count(),
-                     wish.camera, wish.worker);
+  const std::string death = wish.dies_at ? fmt::format(", where one dies: {}", name_of(*wish.dies_at)) : "";
+  return fmt::format("{:.3f} s: move camera {} to worker {}{}", std::chrono::duration<double>(wish.at).count(),
+                     wish.camera, wish.worker, death);
 }
 
 std::vector<MoveWish> moves_of(std::uint64_t seed, nanoseconds first, nanoseconds last,
@@ -44,6 +46,10 @@ std::vector<MoveWish> moves_of(std::uint64_t seed, nanoseconds first, nanosecond
     moves.push_back({at, camera, chance.one_in(16) ? no_worker : worker});
   }
   std::ranges::stable_sort(moves, {}, &MoveWish::at);
+  Chance of_death(seed * 2 + 3'000'000'019);
+  for (MoveWish& wish : moves) {
+    if (of_death.one_in(death_once_in)) wish.dies_at = static_cast<MoveStep>(of_death.below(move_steps));
+  }
   return moves;
 }
 
@@ -54,6 +60,7 @@ void Mover::ask(const MoveWish& wish) {
   const Number number{publisher->pid(), ++newest_};
   unanswered_[number] = {*camera, wish.worker, Clock::now()};
   publisher->send(messages::MoveCamera{number.second, *camera, wish.worker, std::nullopt});
+  if (wish.dies_at) machine_.have_die_at(*wish.dies_at);
   machine_.world().in(answered_within, [this, number] { check_in_time(number); });
 }
 

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/sim/move_step.h"
 #include "tests/sim/world.h"
 
 namespace campipe {
@@ -22,9 +24,10 @@ namespace sim {
 class Machine;
 
 struct MoveWish {
-  nanoseconds at{0};         // since the beginning
-  std::uint64_t camera = 0;  // which one of the rig's, modulo their number
-  unsigned worker = 0;       // its number; there may be none
+  nanoseconds at{0};                     // since the beginning
+  std::uint64_t camera = 0;              // which one of the rig's, modulo their number
+  unsigned worker = 0;                   // its number; there may be none
+  std::optional<MoveStep> dies_at = {};  // the worker that comes to it first from now on
 };
 std::string describe(const MoveWish& wish);
 // Between `first` and `last`; many about one of these moments, at which something goes wrong.

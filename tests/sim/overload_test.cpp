@@ -69,7 +69,8 @@ TEST(SimulatedOverload, KeepsWhatWasMovedByHand) {
       with_slow_worker(sim::simulated_rigs().at(three_cameras), {{2s, door, 1}, {3s, door, 0}});
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(logs(outcome, "log: yard: is on worker 1 from frame"));
-  EXPECT_TRUE(logs(outcome, "and none of its cameras can go over to one that has room: door: somebody has moved it there"));
+  EXPECT_TRUE(
+      logs(outcome, "and none of its cameras can go over to one that has room: door: somebody has moved it there"));
   EXPECT_FALSE(logs(outcome, "log: door: its work is to go over from worker 0 to worker 1: worker 0 is late"));
 }
 

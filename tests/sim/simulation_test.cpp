@@ -49,6 +49,7 @@ std::vector<std::string> awaited() {
                                "a move is refused",
                                "one of several cameras is quarantined",
                                "message source_state from source"};
+  for (const char* const step : sim::move_step_names) all.push_back(std::string("death at a step of a move: ") + step);
   for (std::size_t kind = 0; kind < sim::common_fault_kinds; ++kind)
     all.push_back(std::string("fault ") + sim::name_of(static_cast<sim::FaultKind>(kind)));
   return all;

@@ -41,6 +41,7 @@ void WorkerNode::give_over(std::shared_ptr<HandOver> page) {
   const bool has_grid = child_.chance().one_in(2);  // in a cell without an end: it leaves when patience ends
   const KeyFrameGrid grid(seconds(1), nanoseconds(0));
   gives_over_ = std::make_unique<GivesOver>(std::move(page), has_grid ? std::optional(grid) : std::nullopt);
+  comes_to(MoveStep::offered);
 }
 
 void WorkerNode::go_on(const messages::GoOn& from) {
@@ -143,6 +144,7 @@ WorkerNode::Turn WorkerNode::turn_in_taking_over() {
   const TakesOver::Frame frame = takes_over_->look_at(frame_->number, gives_up);
   if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
   if (frame == TakesOver::Frame::none) return takes_over_->is_cancelled() ? Turn::others : Turn::undecided;
+  if (!std::exchange(has_taken_, true)) comes_to(MoveStep::takes);
   if (!goes_on_ && std::ranges::any_of(outputs_, &Encoding::waits_to_go_on)) return Turn::undecided;
   if (goes_on_) finish_move();
   return Turn::own;
@@ -154,12 +156,18 @@ bool WorkerNode::gives_away() {
     gives_over_.reset();
     return false;
   }
-  return gives_over_->leaves(frame_->number, frame_->times.media_time, std::max<std::uint64_t>(reader_->taken(), 1));
+  const bool leaves =
+      gives_over_->leaves(frame_->number, frame_->times.media_time, std::max<std::uint64_t>(reader_->taken(), 1));
+  comes_to(leaves ? MoveStep::committed : MoveStep::passed);
+  return leaves;
 }
 
 // Until its encoders are open.
 void WorkerNode::rehearse() {
-  if (!opened_at_) opened_at_ = Clock::now() + child_.takes(milliseconds(20), milliseconds(700));
+  if (!opened_at_) {
+    opened_at_ = Clock::now() + child_.takes(milliseconds(20), milliseconds(700));
+    comes_to(MoveStep::rehearses);
+  }
   const bool is_open = Clock::now() >= *opened_at_;
   const bool may_get_ready = takes_over_->rehearsed(frame_->times.pts, reader_->taken()) && is_open;
   if (!may_get_ready) return;
@@ -167,7 +175,9 @@ void WorkerNode::rehearse() {
     if (takes_over_->cancel()) child_.send(messages::NotReady{id_, "its encoder cannot be opened"});
     return;
   }
-  if (std::exchange(is_heeded_, true)) takes_over_->get_ready(FrameRingObserver(rings_.front().memory).published());
+  if (!std::exchange(is_heeded_, true)) return;
+  takes_over_->get_ready(FrameRingObserver(rings_.front().memory).published());
+  comes_to(MoveStep::ready);
 }
 
 void WorkerNode::set_heed() {
@@ -179,6 +189,7 @@ void WorkerNode::set_heed() {
 
 void WorkerNode::finish_move() {
   takes_over_.reset();
+  comes_to(MoveStep::gone_on);
   catches_up_until_ = Clock::now() + catching_up;
 }
 
@@ -213,6 +224,9 @@ void WorkerNode::end() {
   done_ = true;
   block_.thread.beat.store(0);
   child_.send(messages::NodeDone{{id_}});
+  if (gives_over_) comes_to(MoveStep::done);
 }
+
+void WorkerNode::comes_to(MoveStep step) { child_.machine().on_move_step(child_, step); }
 
 }  // namespace campipe::sim

@@ -53,6 +53,7 @@ class WorkerNode {
   [[nodiscard]] Turn turn_in_taking_over();
   bool gives_away();
   void rehearse();
+  void comes_to(MoveStep step);
   void set_heed();
   void finish_move();
   void leave_frames();
@@ -76,6 +77,7 @@ class WorkerNode {
   Clock::time_point encoded_at_;
   std::unique_ptr<TakesOver> takes_over_;       // until it has gone on
   std::unique_ptr<GivesOver> gives_over_;       // until that is cancelled
+  bool has_taken_ = false;                      // a frame, of one that takes over
   std::optional<Clock::time_point> opened_at_;  // its encoders, of one that takes over
   bool is_heeded_ = false;
   bool goes_on_ = false;
