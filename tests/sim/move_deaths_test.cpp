@@ -44,12 +44,12 @@ TEST(MoveDeaths, OfTheOldWorkerEndAMoveToOneThatIsAway) {
   const auto worker = [](FaultKind kind, sim::nanoseconds at, std::uint64_t number, std::uint64_t detail = 0) {
     return sim::Fault{kind, sim::Part::worker, at, 0s, detail, number};
   };
-  const sim::Course course{90s,
-                           true,
-                           {worker(FaultKind::start_fails, 3s, 1, 5), worker(FaultKind::kill, 4s, 1),
-                            worker(FaultKind::kill, 7s, 0)},
-                           {{6s, 0, 1}, {9s, 0, 1}, {25s, 0, 1}},
-                           {}};
+  const sim::Course course{
+      90s,
+      true,
+      {worker(FaultKind::start_fails, 3s, 1, 5), worker(FaultKind::kill, 4s, 1), worker(FaultKind::kill, 7s, 0)},
+      {{6s, 0, 1}, {9s, 0, 1}, {25s, 0, 1}},
+      {}};
   const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().at(two_workers)}, 100s).run(0, course);
   EXPECT_EQ(outcome.failure, std::nullopt);
   const auto lines = [&](const std::string& text) {
