@@ -3,7 +3,9 @@
 namespace campipe {
 
 void trace_start(pid_t, const std::vector<std::string>&) {}
-void trace_message(pid_t, Direction, std::string_view, const nlohmann::json&, std::size_t) {}
+void trace_sent(pid_t, std::string_view, const nlohmann::json&, const std::vector<int>&) {}
+void trace_received(pid_t, const Message&) {}
+void trace_page(pid_t) {}
 void trace_end(pid_t, int) {}
 
 }  // namespace campipe

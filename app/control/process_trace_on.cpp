@@ -2,10 +2,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "app/control/page_watch.h"
 #include "app/control/process_trace.h"
 #include "core/clock.h"
+#include "ipc/channel.h"
+#include "ipc/shared_memory.h"
 
 namespace campipe {
 namespace {
@@ -21,18 +26,44 @@ void append(const nlohmann::json& line) {
   static_cast<void>(::write(file, text.data(), text.size()) > 0);
 }
 
+struct Traced {
+  PageWatch watch;
+  std::optional<RigPage> page;  // once it has been sent
+};
+
+// Used by the supervisor's thread.
+std::map<pid_t, Traced>& traced() {
+  static std::map<pid_t, Traced> all;
+  return all;
+}
+
 }  // namespace
 
 void trace_start(pid_t pid, const std::vector<std::string>& arguments) { append({{"pid", pid}, {"start", arguments}}); }
 
-void trace_message(pid_t pid, Direction direction, std::string_view type, const nlohmann::json& body, std::size_t fds) {
-  append({{"pid", pid},
-          {direction == Direction::to_process ? "to" : "from", type},
-          {"body", body},
-          {"fds", fds},
-          {"ns", now_ns()}});
+void trace_sent(pid_t pid, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  append({{"pid", pid}, {"to", type}, {"body", body}, {"fds", fds.size()}, {"ns", now_ns()}});
+  Traced& process = traced()[pid];
+  process.watch.to(type, body);
+  if (type != "setup") return;
+  const ProcessId own(body.at("process").get<unsigned>());
+  process.page = RigPage::open(UniqueFd(duplicate(fds.at(0))), UniqueFd(duplicate(fds.at(1))), own);
 }
 
-void trace_end(pid_t pid, int status) { append({{"pid", pid}, {"status", status}}); }
+void trace_received(pid_t pid, const Message& message) {
+  append({{"pid", pid}, {"from", message.type}, {"body", message.body}, {"fds", message.fds.size()}, {"ns", now_ns()}});
+}
+
+void trace_page(pid_t pid) {
+  const auto found = traced().find(pid);
+  if (found == traced().end() || !found->second.page) return;
+  for (const PageWatch::Change& change : found->second.watch.look(*found->second.page))
+    append({{"pid", pid}, {"part", change.part}, {"matter", change.matter}, {"shows", change.words}});
+}
+
+void trace_end(pid_t pid, int status) {
+  traced().erase(pid);
+  append({{"pid", pid}, {"status", status}});
+}
 
 }  // namespace campipe

@@ -141,13 +141,14 @@ void StartedProcess::leave_behind() {
 }
 
 bool StartedProcess::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
-  trace_message(traced_as_, Direction::to_process, type, body, fds.size());
+  trace_sent(traced_as_, type, body, fds);
   return outbox_.send(std::string(type), body, fds);
 }
 
 std::optional<Message> StartedProcess::receive(std::string_view large) {
+  trace_page(traced_as_);
   auto message = channel_.receive(large);
-  if (message) trace_message(traced_as_, Direction::from_process, message->type, message->body, message->fds.size());
+  if (message) trace_received(traced_as_, *message);
   return message;
 }
 

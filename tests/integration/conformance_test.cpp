@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/integration/traced_rigs.h"
@@ -23,21 +25,28 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::uint64_t seeds_of_each = 130;
+// More of those in which people act than of others: disks and push targets fail there.
+constexpr std::array<std::pair<sim::Varies, std::uint64_t>, 3> tried{
+    {{sim::Varies::moves, 150}, {sim::Varies::configuration, 700}, {sim::Varies::placement, 60}}};
 
-// What simulated roles send, and those of the traced rigs do not.
-const std::map<std::string, std::string>& seldom() {
-  static const std::map<std::string, std::string> all{
-      {"source packets: source_ring, source_ring", "for packets of megabytes a larger ring is made"},
-      {"source source_ring: epoch follows", "likewise"},
-      {"source connection: sent_stream, source_over", "of a camera of another codec, which the test's cannot have"},
-      {"master packets: source_ring_done, decoding_left", "the source dies in the moment in which the master changes"},
-      {"master frames: frame_ring, exits", "the time to end is over, and the master has not done all"},
-      {"publisher recording: file, record_failed", "an error that no waiting mends, of a container or a library"},
-      {"publisher recording: record_failed, output_done", "likewise"},
-      {"publisher record_failed: 0 descriptors", "likewise"},
-      {"publisher record_failed: reason is a text", "likewise"}};
-  return all;
+// Facts of simulated roles that those of the traced rigs lack: what is in the fact, and why.
+constexpr std::array<std::pair<const char*, const char*>, 13> seldom{
+    {{"source_ring, source_ring", "for packets of megabytes a larger ring is made"},
+     {"source_ring: epoch follows", "likewise"},
+     {"sent_stream, source_over", "of a camera of another codec, which the test's cannot have"},
+     {"opened_stream, source_over", "it is stopped before the first packet"},
+     {"source_ring_done, decoding_left", "the source dies in the moment in which the master changes"},
+     {"frame_ring, exits", "the time to end is over, and the master has not done all"},
+     {"thread: beats, exits", "likewise"},
+     {"failed", "of a recording, for an error that no waiting mends: of a container or a library"},
+     {"file: begins, closed", "the publisher dies while its recording is stopped or paused"},
+     {"source video: packet_ring, packet_ring", "a camera that is copied has sent another stream for long enough"},
+     {"source packet_ring: epoch follows", "likewise"},
+     {"barrier: begins, 1 phases", "not seen before it arrives"},
+     {"viewers: begins, there are some", "seen before a publisher says that those of the one before are gone"}}};
+
+bool is_seldom(const std::string& fact) {
+  return std::ranges::any_of(seldom, [&](const auto& one) { return fact.find(one.first) != std::string::npos; });
 }
 
 using Facts = std::set<std::string>;
@@ -57,32 +66,53 @@ std::vector<std::string> differences(const sim::ConductFacts& one, const sim::Co
   return all;
 }
 
+// Each step that `one` has taken before it was sent something that `other` always was sent before.
+std::vector<std::string> too_early(const sim::ConductFacts& one, const sim::ConductFacts& other) {
+  std::vector<std::string> all;
+  for (const auto& [step, kinds] : other.told) {
+    const auto found = one.told.find(step);
+    if (found == one.told.end()) continue;
+    for (const std::string& kind : missing_in(found->second, kinds)) all.push_back(step + " before " + kind);
+  }
+  return all;
+}
+
+// Few seeds have people stop a recording while its disk is full, and start it when it is not.
+sim::ConductFacts stopped_while_paused() {
+  using sim::Change;
+  using sim::ChangeKind;
+  const sim::Fault full{sim::FaultKind::disk_full, sim::Part::publisher, 4s, 5s, 0};
+  const sim::Course course{
+      30s, false, {full}, {}, {Change{ChangeKind::stop_recording, 7s}, Change{ChangeKind::record, 12s}}};
+  const sim::Outcome outcome =
+      sim::Seeds(sim::simulated_rigs(sim::Varies::configuration), 120s, sim::Varies::configuration).run(0, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  return outcome.conduct;
+}
+
 sim::ConductFacts simulated_conduct() {
   sim::ConductFacts facts;
-  for (const sim::Varies varies : {sim::Varies::moves, sim::Varies::configuration, sim::Varies::placement}) {
-    sim::Seeds seeds(sim::simulated_rigs(varies), 100s, varies);
-    for (std::uint64_t seed = 0; seed < seeds_of_each; ++seed) {
+  for (const auto& [varies, count] : tried) {
+    sim::Seeds seeds(sim::simulated_rigs(varies), 120s, varies);
+    for (std::uint64_t seed = 0; seed < count; ++seed) {
       const sim::Outcome outcome = seeds.run(seed);
       EXPECT_EQ(outcome.failure, std::nullopt) << "seed " << seed;
       facts.add(outcome.conduct);
     }
   }
+  facts.add(stopped_while_paused());
   return facts;
 }
 
 TEST(Conformance, SimulatedRolesSendWhatRealOnesDo) {
   sim::ConductFacts real;
   for (const TracedRig& rig : traced_rigs()) real.add(conduct_in(rig.run()));
-  const sim::ConductFacts simulated = simulated_conduct();
+  sim::ConductFacts simulated = simulated_conduct();
   EXPECT_THAT(missing_in(simulated.steps, real.steps), IsEmpty()) << "only real roles do it";
-  EXPECT_THAT(missing_in(simulated.told, real.told), IsEmpty()) << "only real roles do it then";
+  EXPECT_THAT(too_early(real, simulated), IsEmpty()) << "only real roles do it so early";
   EXPECT_THAT(missing_in(simulated.fields, real.fields), IsEmpty()) << "only real roles send it";
-  for (const auto& [fact, why] : seldom()) {
-    EXPECT_TRUE(simulated.steps.contains(fact) || simulated.fields.contains(fact))
-        << "no simulated role does: " << fact;
-    real.steps.insert(fact);
-    real.fields.insert(fact);
-  }
+  std::erase_if(simulated.steps, is_seldom);
+  std::erase_if(simulated.fields, is_seldom);
   EXPECT_THAT(missing_in(real.steps, simulated.steps), IsEmpty()) << "only simulated roles do it";
   EXPECT_THAT(missing_in(real.fields, simulated.fields), IsEmpty()) << "only simulated roles send it";
 }

@@ -81,11 +81,20 @@ class Traced {
   void post(const std::string& path, const std::string& body = "") const {
     require(call("POST /api/v1/cameras/" + path, body) == 200, path + " is refused");
   }
-  // What a browser does that shows a camera, until something has come.
-  void watch(const std::string& path) const {
-    TcpClient viewer(port_);
-    viewer.send(request_text("GET /cameras/" + path));
-    require(viewer.read_up_to(20'000), "a viewer of " + path + " gets nothing");
+  // A browser that shows a camera, and has got something.
+  [[nodiscard]] std::unique_ptr<TcpClient> watch(const std::string& path) const {
+    std::unique_ptr<TcpClient> viewer;
+    const auto connects = [&] {
+      try {
+        viewer = std::make_unique<TcpClient>(port_);
+      } catch (const std::exception&) {
+      }
+      return viewer != nullptr;
+    };
+    wait_for(connects, "the rig does not listen");
+    viewer->send(request_text("GET /cameras/" + path));
+    require(viewer->read_up_to(20'000), "a viewer of " + path + " gets nothing");
+    return viewer;
   }
   std::vector<json> end() {
     rig_->signal(SIGTERM);
@@ -220,6 +229,7 @@ std::vector<json> run_changes() {
   rig.wait_for_more("gate.mp4");
   rig.post("gate/stop-recording");
   rig.post("gate/record");
+  rig.wait_for_more("gate-1.mp4");
   rig.post("yard/disable");
   rig.post("yard/enable", R"({"persist": true})");
   rig.reload(camera("gate", gate.url(), ", queue_size: 9") + camera("dock", dock.url()));
@@ -256,9 +266,11 @@ std::vector<json> run_watched() {
   Traced rig(
       fmt::format("  gate: {{source: \"{}\", encode: {{codec: hevc}}, record: {{path: gate.mp4}}}}\n", gate.url()));
   rig.wait_for_more("gate.mp4");
-  rig.watch("gate/stream.ts?output=browser");
+  static_cast<void>(rig.watch("gate/stream.ts?output=browser"));
   rig.wait_for_more("gate.mp4");
-  rig.watch("gate/stream.ts?output=browser");
+  const auto viewer = rig.watch("gate/stream.ts?output=browser");
+  rig.kill("publisher");
+  const auto again = rig.watch("gate/stream.ts?output=browser");
   return rig.end();
 }
 
@@ -345,6 +357,7 @@ sim::ConductFacts conduct_in(const std::vector<json>& trace) {
     if (line.contains("start")) conduct.start(pid, line.at("start").at(0).get<std::string>());
     if (line.contains("to")) conduct.to(pid, line.at("to").get<std::string>(), line.at("body"));
     if (line.contains("from")) conduct.from(pid, line.at("from").get<std::string>(), line.at("body"), line.at("fds"));
+    if (line.contains("shows")) conduct.shows(pid, {line.at("part"), line.at("matter"), line.at("shows")});
     if (line.contains("status")) conduct.end(pid, line.at("status"));
   }
   return conduct.finish();

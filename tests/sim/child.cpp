@@ -241,6 +241,7 @@ ChildHandle::~ChildHandle() {
 bool ChildHandle::send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
   child_->machine_.on_message_to(*child_, type, body);
   child_->machine_.conduct().to(child_->pid_, type, body);
+  child_->watch_.to(type, body);
   if (!child_->is_alive()) return false;
   if (unsent_.size() >= Outbox::most_messages) throw Error("it takes no messages any more");
   unsent_.push_back(message_of(type, body, fds));
@@ -260,6 +261,10 @@ void ChildHandle::flush() {
 }
 
 std::optional<Message> ChildHandle::receive(std::string_view) {
+  if (child_->page_) {
+    for (const PageWatch::Change& change : child_->watch_.look(*child_->page_))
+      child_->machine_.conduct().shows(child_->pid_, change);
+  }
   auto message = child_->from_child_.receive(child_->machine_.world().now());
   if (message) child_->machine_.conduct().from(child_->pid_, message->type, message->body, message->fds.size());
   return message;

@@ -13,6 +13,7 @@
 
 #include "app/control/child_process.h"
 #include "app/control/message_dispatch.h"
+#include "app/control/page_watch.h"
 #include "ipc/rig_page.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/role.h"
@@ -88,6 +89,7 @@ class Child : public std::enable_shared_from_this<Child> {
   Wire to_child_;
   Wire from_child_;
   std::optional<RigPage> page_;
+  PageWatch watch_;
   std::unique_ptr<Role> role_;           // once it has its setup
   std::vector<unsigned> cpus_;           // likewise
   Device gpu_;                           // its own,

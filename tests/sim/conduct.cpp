@@ -95,8 +95,13 @@ std::string epoch_after(std::uint64_t before, std::uint64_t epoch) {
 
 void ConductFacts::add(const ConductFacts& more) {
   steps.insert(more.steps.begin(), more.steps.end());
-  told.insert(more.told.begin(), more.told.end());
   fields.insert(more.fields.begin(), more.fields.end());
+  for (const auto& [step, kinds] : more.told) add_told(step, kinds);
+}
+
+void ConductFacts::add_told(const std::string& step, const std::set<std::string>& kinds) {
+  const auto [all, is_new] = told.try_emplace(step, kinds);
+  if (!is_new) std::erase_if(all->second, [&](const std::string& kind) { return !kinds.contains(kind); });
 }
 
 json to_json(const ConductFacts& facts) {
@@ -113,7 +118,7 @@ ConductFacts conduct_from_json(const json& json) {
 
 void Conduct::start(pid_t pid, std::string_view role) {
   const std::string_view kind = role.substr(0, role.find(' '));
-  if (find_role(kind) != nullptr) processes_[pid] = {std::string(kind), {}, {}, {}, false};
+  if (find_role(kind) != nullptr) processes_[pid] = {std::string(kind), {}, {}, {}, {}, false};
 }
 
 // Empty: it is about none.
@@ -179,7 +184,9 @@ void Conduct::from(pid_t pid, std::string_view type, const json& body, std::size
   auto& threads = part->second.threads;
   if (is_end) {
     threads.try_emplace("end", Thread{"end"});
-    for (auto& [key, thread] : threads) note_step(process, part->second, thread, type);
+    for (auto& [key, thread] : threads) {
+      if (!thread.matter.starts_with("page")) note_step(process, part->second, thread, type);
+    }
     return note_fields(of, "", body, nullptr, type);
   }
   const std::string key = std::string(matter->matter) + (body.contains(matter->of) ? body.at(matter->of).dump() : "");
@@ -188,14 +195,24 @@ void Conduct::from(pid_t pid, std::string_view type, const json& body, std::size
   note_fields(of, "", body, &thread, type);
 }
 
+void Conduct::shows(pid_t pid, const PageWatch::Change& change) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) return;
+  Process& process = found->second;
+  const auto known = process.parts.find(change.part);
+  if (known == process.parts.end() && !change.part.empty()) return;
+  Part& part = change.part.empty() ? process.itself : known->second;
+  const std::string matter = "page's " + change.matter;
+  note_step(process, part, part.threads.try_emplace(matter, Thread{matter}).first->second, change.words);
+}
+
 void Conduct::note_step(const Process& process, const Part& part, Thread& thread, std::string_view type) {
   const std::string step = fmt::format("{} {}: {}, {}", process.role, thread.matter, thread.last, type);
-  auto told = process.told;
+  std::set<std::string> told(process.told.begin(), process.told.end());
   told.insert(part.told.begin(), part.told.end());
-  // Of other matters, and two that say the same.
-  told.erase(thread.matter == "sound" ? "packet_ring" : "audio_ring");
-  if (told.erase("drain") > 0) told.insert("stop_camera");
-  facts_.told.insert(fmt::format("{} when it has {}", step, fmt::join(told, " ")));
+  if (told.erase("drain") > 0) told.insert("stop_camera");  // which says the same
+  if (thread.matter != "sound") told.erase("audio_ring");
+  facts_.add_told(step, told);
   facts_.steps.insert(step);
   thread.last = type;
 }

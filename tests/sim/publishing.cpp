@@ -27,6 +27,7 @@ Publishing::Publishing(Child& child, const messages::PublishOutput& asked)
       on_(asked.recording),
       was_stopped_(!on_),
       pushes_(child, asked.output, asked.config.push) {
+  block_.audience.watches.store(0);  // who watched a publisher before is gone
   progress_ = load_record_progress(block_.record).value_or(RecordProgress{});
   expected_ = progress_.number + 1;
   if (const auto file = load_record_file(block_.record); file && progress_.open)
@@ -102,6 +103,11 @@ void Publishing::take(const PacketView& packet, std::uint64_t number) {
   }
   if (!progress_.open) {
     if (!packet.key || (retry_at_ && Clock::now() < *retry_at_)) return leave_out(number);
+    if (child_.machine().disk_is_full() && child_.chance().one_in(2)) {  // it does not even take an empty file
+      ++waiting_;
+      newest_ = number;
+      return pause();
+    }
     begin_file();
   }
   ++waiting_;
