@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -316,7 +317,8 @@ struct CameraMove {
 // It goes on elsewhere (app/supervisor/relocations.h).
 struct CameraRelocation {
   Clock::time_point begun = Clock::now();
-  bool nodes_end = false;  // they were told that no further ring comes
+  bool nodes_end = false;       // they were told that no further ring comes
+  std::set<NodeId> given_up{};  // they were asked to end at once
 };
 
 // Its work has gone over.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/config/camera_config.h"
@@ -64,6 +65,20 @@ void Relocations::end_nodes(Camera& camera) {
     if (rig_.cameras.find(id) != &camera) continue;  // it was the other one of a move
     CameraNode& node = camera.node(id);
     if (!moves_.on_node_done(camera, node)) lifecycle_.on_node_done(camera, node);
+  }
+  give_up_waiting_nodes(camera);
+}
+
+// With policy block a node waits for whoever reads its frames, for half a minute with each, and here nobody comes any
+// more. It ends, and says so.
+void Relocations::give_up_waiting_nodes(Camera& camera) {
+  if (camera.config->drop_policy != DropPolicy::block) return;
+  for (const CameraEdge& edge : camera.edges) {
+    if (edge.cell || !edge.writer || camera.node(*edge.writer).done) continue;
+    const bool is_unread =
+        std::ranges::all_of(edge.readers, [&](const EdgeReader& reader) { return camera.node(reader.node).done; });
+    if (!is_unread || !camera.relocation->given_up.insert(*edge.writer).second) continue;
+    processes_.send_to_node(camera, camera.node(*edge.writer), messages::ForgetNode{{*edge.writer}});
   }
 }
 

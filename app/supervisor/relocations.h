@@ -3,7 +3,8 @@
 // and made anew.
 //
 // 1. The master lets go of the camera, or is gone: what it has not published stays in the packet ring.
-// 2. The nodes work off what it has published, and are done; those whose worker is gone lose it.
+// 2. The nodes work off what it has published, and are done; those whose worker is gone lose it, and so do, with policy
+//    block, those that made frames for them.
 // 3. Nothing of it is in flight. It gets its place in the present plan, with other nodes and edges; what the old ones
 //    have counted goes over. A new master goes on as after a death, and new encoders begin in the same files.
 #pragma once
@@ -45,6 +46,7 @@ class Relocations {
   void follow(Camera& camera);
   void let_go(const Camera& camera);
   void end_nodes(Camera& camera);
+  void give_up_waiting_nodes(Camera& camera);
   void go_on(Camera& camera);
   void settle_all(Camera& camera) const;
   void forget_old(Camera& camera, NodeId first, ProcessId process);
