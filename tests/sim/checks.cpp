@@ -177,7 +177,7 @@ bool Checks::own_faults_explain(const std::string& camera, const std::string& ca
   const bool by_publisher = uses_.is_befallen(camera, Part::publisher) || paused_;
   const bool by_master = uses_.is_befallen(camera, Part::master) || paused_;
   if (may_be_quarantined(camera) || cause == "unwatched") return true;
-  if (cause == "worker_lost") return by_worker || !settles;
+  if (cause == "worker_lost" || cause == "part_missing") return by_worker || !settles;
   // Behind a master that was away for long more comes than a worker takes in time.
   if (cause == "queue_full") return by_worker || by_publisher || uses_.is_hindered(camera, Part::master);
   if (cause == "shed") return hinders_ || by_worker;  // another camera may be late

@@ -5,7 +5,7 @@
 
 #include "app/control/messages/packet_rings.h"
 #include "ipc/accusation.h"
-#include "ipc/drop_causes.h"
+#include "ipc/drop_sum.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/rates.h"
 
@@ -28,7 +28,10 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked, std::shar
       epoch_(asked.epoch),
       base_(asked.base),
       half_size_(asked.half_size),
-      waits_(asked.waits) {
+      waits_(asked.waits),
+      is_joined_(asked.joined),
+      resolved_(asked.base + sum(block_.dropped)),
+      resumes_(resolved_ > 0) {
   if (asked.config.on_demand) demand_.emplace(std::vector<OutputId>{asked.output}, child.page());
   events_.beat = [] {};
   events_.abandoned = [] { return false; };
@@ -40,7 +43,17 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked, std::shar
 
 bool Encoding::has_room() const { return waits_ ? waiting_.size() < most_ahead : waiting_.empty(); }
 
+void Encoding::give_up(std::uint64_t number, DropCause cause) {
+  if (!is_joined_ || number <= resolved_) return;
+  counter(block_.dropped, std::exchange(resumes_, false) ? DropCause::worker_lost : cause)
+      .fetch_add(number - resolved_);
+  resolved_ = number;
+}
+
 void Encoding::push(const FrameTimes& times, std::uint64_t number) {
+  give_up(number - 1, DropCause::part_missing);
+  resolved_ = number;
+  resumes_ = false;
   if (!gate_) return encode({}, times, number);
   if (const auto cause = GroupGate::leaves_out(times)) return drop(*cause);
   FrameTimes own = times;
@@ -91,8 +104,12 @@ bool Encoding::flush() {
   return true;
 }
 
-void Encoding::go_on(const messages::GoOn::Output& from) {
+void Encoding::go_on(const messages::GoOn::Output& from, bool died) {
   waits_ = false;
+  if (is_joined_) {
+    resolved_ = from.base + sum(block_.dropped);
+    resumes_ = died;
+  }
   epoch_ = from.epoch;
   base_ = from.base;
   if (gate_) gate_->go_on(from.after);
@@ -103,6 +120,12 @@ void Encoding::shrink(bool half) {
   close();
   ring_.reset();
   need_key_ = true;
+}
+
+void Encoding::abandon() {
+  flush();
+  if (!waits_) counter(block_.dropped, DropCause::publisher_slow).fetch_add(waiting_.size());
+  waiting_.clear();
 }
 
 void Encoding::close() {

@@ -13,6 +13,7 @@
 #include "app/rings/demand.h"
 #include "app/worker/group_gate.h"
 #include "app/worker/output_events.h"
+#include "ipc/drop_causes.h"
 #include "ipc/encode_block.h"
 #include "ipc/packet_ring.h"
 #include "tests/sim/child.h"
@@ -27,7 +28,10 @@ class Encoding final : private GroupGate::Stream {
   [[nodiscard]] OutputId id() const { return output_; }
   // It takes another frame: none waits that has to be pushed first.
   [[nodiscard]] bool has_room() const;
+  // `number`: of the source's frames. Where it is made of joined frames, those before it that have not come are lost.
   void push(const FrameTimes& times, std::uint64_t number);
+  // Likewise, of one that will not come.
+  void give_up(std::uint64_t number, DropCause cause);
   // A set of it is decided.
   bool is_done_with_frame();
   // It waits for GoOn before it looks at a frame of its own.
@@ -41,9 +45,11 @@ class Encoding final : private GroupGate::Stream {
   // What waits goes into the ring, as far as there is room with policy block. False: something is left.
   bool flush();
   // The other node is done: packets follow its own.
-  void go_on(const messages::GoOn::Output& from);
+  void go_on(const messages::GoOn::Output& from, bool died);
   // From now on it has half the width and height, or all of it: another encoder, with a ring of its own.
   void shrink(bool half);
+  // What waits goes into the ring as far as there is room, and is lost else.
+  void abandon();
   void close();
 
  private:
@@ -80,6 +86,9 @@ class Encoding final : private GroupGate::Stream {
   std::uint64_t pushed_ = 0;
   std::uint64_t frames_ = 0;
   bool need_key_ = false;
+  bool is_joined_;
+  std::uint64_t resolved_ = 0;  // the newest frame that is encoded or counted, of what is joined
+  bool resumes_;                // the first frames that are missing were lost with another worker
 };
 
 }  // namespace campipe::sim

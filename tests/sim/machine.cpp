@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t gpu_check_killed_once_in = 16;
 constexpr std::uint64_t silent_once_in = 4;  // cameras
+constexpr auto between_looks = seconds(5);  // whether cameras run
 
 // "worker 2"
 Part part_of(const std::string& role) {
@@ -213,16 +214,19 @@ void Machine::take_away_gpu(const Fault& fault) {
   const Clock::time_point back = world_.now() + fault.lasts;
   gpus_.take_away(*device, trouble_of(fault), back);
   gpu_watch_.on_absence(back);
-  world_.at(gpu_watch_.delivers_at(), [this] { require_running_elsewhere(); });
+  require_running_elsewhere();
   for (const auto& child : children_) {
     if (child->uses(*device)) child->lose(*device);
   }
 }
 
-// While it is away, where nothing else has gone wrong.
+// From now on, where nothing but GPUs goes wrong.
 void Machine::require_running_elsewhere() {
   const bool by_gpus = std::ranges::all_of(course_.faults, [](const Fault& fault) { return is_of_gpu(fault.kind); });
-  if (!by_gpus || asks_to_end() || world_.now() < gpu_watch_.delivers_at()) return;
+  if (!by_gpus || asks_to_end()) return;
+  const bool is_soon = world_.now() < gpu_watch_.delivers_at();
+  world_.at(is_soon ? gpu_watch_.delivers_at() : world_.now() + between_looks, [this] { require_running_elsewhere(); });
+  if (is_soon) return;
   world_.reached("cameras have to run without a GPU");
   checks_.require_running();
 }

@@ -24,9 +24,10 @@ constexpr auto answered_within = seconds(10);    // where only deaths have come;
 }  // namespace
 
 std::string describe(const MoveWish& wish) {
+  const std::string from = wish.from ? fmt::format(" from worker {}", *wish.from) : "";
   const std::string death = wish.dies_at ? fmt::format(", where one dies: {}", name_of(*wish.dies_at)) : "";
-  return fmt::format("{:.3f} s: move camera {} to worker {}{}", std::chrono::duration<double>(wish.at).count(),
-                     wish.camera, wish.worker, death);
+  return fmt::format("{:.3f} s: move camera {}{} to worker {}{}", std::chrono::duration<double>(wish.at).count(),
+                     wish.camera, from, wish.worker, death);
 }
 
 std::vector<MoveWish> moves_of(std::uint64_t seed, nanoseconds first, nanoseconds last,
@@ -59,7 +60,7 @@ void Mover::ask(const MoveWish& wish) {
   if (publisher == nullptr || !camera) return;
   const Number number{publisher->pid(), ++newest_};
   unanswered_[number] = {*camera, wish.worker, Clock::now()};
-  publisher->send(messages::MoveCamera{number.second, *camera, wish.worker, std::nullopt});
+  publisher->send(messages::MoveCamera{number.second, *camera, wish.worker, wish.from});
   if (wish.dies_at) machine_.have_die_at(*wish.dies_at);
   machine_.world().in(answered_within, [this, number] { check_in_time(number); });
 }

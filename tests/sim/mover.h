@@ -28,6 +28,7 @@ struct MoveWish {
   std::uint64_t camera = 0;              // which one of the rig's, modulo their number
   unsigned worker = 0;                   // its number; there may be none
   std::optional<MoveStep> dies_at = {};  // the worker that comes to it first from now on
+  std::optional<unsigned> from = {};     // of a camera of several nodes: which one's worker
 };
 std::string describe(const MoveWish& wish);
 // Between `first` and `last`; many about one of these moments, at which something goes wrong.

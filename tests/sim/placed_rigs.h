@@ -1,4 +1,5 @@
-// The configurations of simulated rigs on machines with GPUs.
+// The configurations of simulated rigs whose cameras are placed by more than their worker: on machines with GPUs, by
+// stage, and by tile.
 #pragma once
 
 #include <nlohmann/json.hpp>

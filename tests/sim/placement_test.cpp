@@ -1,4 +1,5 @@
-// Some dozens of seeds of simulated rigs whose GPUs go away and return, and seeds that have found something.
+// Some dozens of seeds of simulated rigs whose GPUs go away and return, and whose cameras have several nodes; and seeds
+// that have found something.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -18,10 +19,12 @@ constexpr auto placement = sim::Varies::placement;
 // Rigs of courses.
 constexpr std::size_t two_gpus = 2;
 constexpr std::size_t decoded_apart = 3;
+constexpr std::size_t tiles_on_gpus = 10;
 // Of faults of GPUs.
 constexpr std::uint64_t second_gpu = 1;
 constexpr std::uint64_t crashes = 2;
 constexpr std::uint64_t unchecked = 3;
+constexpr std::uint64_t forgets = 4;
 
 // What the seeds reach together.
 std::vector<std::string> awaited() {
@@ -46,6 +49,10 @@ std::vector<std::string> awaited() {
           "a camera is moved",
           "a move is refused",
           "dropped worker_lost",
+          "dropped part_missing",
+          "message frame_ring from worker",
+          "message go_on to worker",
+          "a part of a camera goes over",
           "one of several cameras is quarantined"};
 }
 
@@ -71,6 +78,13 @@ TEST(SimulatedPlacement, CamerasOfAGpuThatCannotBeCheckedArePublishedOn) {
   const sim::Outcome outcome = run(two_gpus, 2, {gpu_away(23s, 7500ms, unchecked, second_gpu)});
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_EQ(outcome.reached.at("a GPU is gone"), 1U);
+}
+
+// With policy block a tile waited for half a minute with each frame that it had for the GPU that was gone.
+TEST(SimulatedPlacement, ATileDoesNotWaitForAGpuThatIsGone) {
+  const sim::Outcome outcome = run(tiles_on_gpus, 87, {gpu_away(40s, 20s, forgets, second_gpu)});
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_TRUE(outcome.reached.contains("cameras have to run without a GPU"));
 }
 
 // It was taken for one that had found no place meanwhile.

@@ -123,6 +123,11 @@ Course Seeds::course(std::uint64_t seed) const {
     std::ranges::stable_sort(course.faults, {}, &Fault::at);
   }
   course.gpu_faults.clear();
+  if (varies_ != Varies::placement) return course;
+  // Of cameras of several nodes: one of three.
+  for (std::size_t i = 0; i < course.moves.size(); ++i) {
+    if (i % 4 != 0) course.moves[i].from = static_cast<unsigned>((seed + i) % 3);
+  }
   return course;
 }
 

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   app.add_flag("--trace", asked.trace, "print what happens, also where nothing fails");
   app.add_flag("--reached", asked.reached, "print what was reached, and how often");
   app.add_flag("--changes", asked.changes, "change a rig's configuration, in place of moves");
-  app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return");
+  app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return, by stage and by tile");
   app.add_flag("--groups", asked.groups, "rigs with synchronised groups");
   CLI11_PARSE(app, argc, argv);
   return search(asked);

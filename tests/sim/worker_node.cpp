@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "app/control/messages/from_worker.h"
-#include "ipc/accusation.h"
+#include "ipc/drop_causes.h"
 #include "stages/encoders/key_frame_grid.h"
 #include "tests/sim/machine.h"
 
@@ -27,13 +27,13 @@ WorkerNode::WorkerNode(Child& child, const messages::RunNode& asked, std::shared
       name_(asked.name),
       id_(asked.node),
       block_(child.page().node(asked.node, child.id())),
-      edge_block_(child.page().edge_reader(asked.inputs.at(0), child.id())),
-      blocks_(asked.drop_policy == DropPolicy::block),
-      queue_(asked.queue_size) {
+      joins_(asked.join.has_value()),
+      input_(make_node_input(child, asked)) {
   for (const messages::EncodedOutput& output : asked.outputs) {
     const auto page = group_pages.extract(output.output);
     outputs_.emplace_back(child, output, page.empty() ? nullptr : page.mapped());
   }
+  for (const messages::WrittenEdge& edge : asked.edges) edges_.emplace_back(child, edge);
   if (takes_over) takes_over_ = std::make_unique<TakesOver>(std::move(takes_over), nanoseconds(0));
 }
 
@@ -47,9 +47,14 @@ void WorkerNode::give_over(std::shared_ptr<HandOver> page) {
 void WorkerNode::go_on(const messages::GoOn& from) {
   for (const messages::GoOn::Output& output : from.outputs) {
     const auto found = std::ranges::find(outputs_, output.output, &Encoding::id);
-    if (found != outputs_.end()) found->go_on(output);
+    if (found != outputs_.end()) found->go_on(output, from.died);
+  }
+  for (const messages::GoOn::Edge& edge : from.edges) {
+    const auto found = std::ranges::find(edges_, edge.edge, &FrameOutput::edge);
+    if (found != edges_.end()) found->go_on(edge);
   }
   goes_on_ = true;
+  if (joins_ || !edges_.empty()) child_.machine().world().reached("a part of a camera goes over");
   child_.machine().world().reached(from.died ? "a move is over by a death" : "a move is over");
 }
 
@@ -57,9 +62,29 @@ void WorkerNode::shrink(bool half) {
   for (Encoding& output : outputs_) output.shrink(half);
 }
 
+void WorkerNode::renew(EdgeId edge) {
+  const auto found = std::ranges::find(edges_, edge, &FrameOutput::edge);
+  if (found != edges_.end()) found->renew();
+}
+
+void WorkerNode::abandon() {
+  if (done_) return;
+  while (!takes_over_ && (frame_ || next_frame())) {
+    if (!std::exchange(is_taken_, false)) {
+      for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
+      for (FrameOutput& edge : edges_) edge.lose(frame_->source_number);
+    }
+    input_->done();
+    frame_.reset();
+  }
+  for (Encoding& output : outputs_) output.abandon();
+  end();
+}
+
 void WorkerNode::step() {
   if (done_) return;
   block_.thread.beat.store(now_ns());
+  for (FrameOutput& edge : edges_) edge.service();
   if (!flush()) return;
   for (unsigned i = 0; i < frames_a_step && !leaves_; ++i) {
     if (!frame_ && !next_frame()) break;
@@ -67,38 +92,18 @@ void WorkerNode::step() {
   }
   if (takes_over_ && takes_over_->is_cancelled()) leave_frames();
   if (!frame_ && !leaves_) std::ranges::for_each(outputs_, &Encoding::follow);
-  const bool is_over = leaves_ || (!frame_ && !reader_ && rings_.empty() && finishes_);
+  const bool is_over = leaves_ || (!frame_ && input_->is_over());
   if (is_over && may_end()) end();
 }
 
 bool WorkerNode::next_frame() {
-  if (!reader_) {
-    if (rings_.empty()) return false;
-    reader_.emplace(rings_.front().memory, rings_.front().seat, nanoseconds(0));
-    set_heed();
-    reader_->attach(blocks_, queue_);
-  }
   set_heed();
-  FrameRingReader::Lease lease;
-  switch (reader_->next(lease, Clock::now())) {
-    case FrameRingReader::Next::frame:
-      edge_block_.queue.record(now_ns() - lease.times.published);
-      frame_ = std::move(lease);
-      is_own_ = false;
-      encoded_at_ = Clock::now() + child_.takes(milliseconds(1), milliseconds(12));
-      block_.thread.cpu_time.fetch_add(cpu_of_frame.count());
-      return true;
-    case FrameRingReader::Next::timeout:
-      return false;
-    case FrameRingReader::Next::broken:
-      accuse(edge_block_.accusation, Accused::other_end);
-      break;
-    default:
-      break;
-  }
-  reader_.reset();
-  rings_.pop_front();
-  return false;
+  frame_ = input_->next();
+  if (!frame_) return false;
+  is_own_ = false;
+  made_at_ = Clock::now() + child_.takes(milliseconds(1), milliseconds(12));
+  block_.thread.cpu_time.fetch_add(cpu_of_frame.count());
+  return true;
 }
 
 // False: it is not done with the frame yet.
@@ -109,8 +114,9 @@ bool WorkerNode::handle() {
         is_own_ = true;
         break;
       case Turn::rehearsal:
-        if (Clock::now() < encoded_at_) return false;
-        rehearse();
+        if (Clock::now() < made_at_) return false;
+        if (frame_->is_whole) rehearse();
+        input_->done();
         frame_.reset();
         return true;
       case Turn::others:
@@ -120,17 +126,28 @@ bool WorkerNode::handle() {
         return false;
     }
   }
-  if (!is_taken_) {
-    const bool may_push = std::ranges::all_of(outputs_, &Encoding::has_room);
-    if (Clock::now() < encoded_at_ || !may_push) return false;
-    for (Encoding& output : outputs_) output.push(frame_->times, frame_->number);
-    is_taken_ = true;
-  }
+  if (!is_taken_ && !take()) return false;
+  is_taken_ = true;
   if (!std::ranges::all_of(outputs_, &Encoding::is_done_with_frame)) return false;
   is_taken_ = false;
+  input_->done();
   frame_.reset();
   if (takes_over_ && goes_on_) finish_move();
   return flush();
+}
+
+// All outputs have the frame, or know that a part of it is missing. False: it takes time, or one of them has no room.
+bool WorkerNode::take() {
+  if (!frame_->is_whole) {
+    for (Encoding& output : outputs_) output.give_up(frame_->source_number, DropCause::part_missing);
+    return true;
+  }
+  bool has_room = std::ranges::all_of(outputs_, &Encoding::has_room) && Clock::now() >= made_at_;
+  for (FrameOutput& edge : edges_) has_room = has_room && edge.is_ready();
+  if (!has_room) return false;
+  for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
+  for (FrameOutput& edge : edges_) edge.write(frame_->times, frame_->source_number);
+  return true;
 }
 
 WorkerNode::Turn WorkerNode::turn() {
@@ -145,9 +162,14 @@ WorkerNode::Turn WorkerNode::turn_in_taking_over() {
   if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
   if (frame == TakesOver::Frame::none) return takes_over_->is_cancelled() ? Turn::others : Turn::undecided;
   if (!std::exchange(has_taken_, true)) comes_to(MoveStep::takes);
-  if (!goes_on_ && std::ranges::any_of(outputs_, &Encoding::waits_to_go_on)) return Turn::undecided;
+  if (!goes_on_ && waits_to_go_on()) return Turn::undecided;
   if (goes_on_) finish_move();
   return Turn::own;
+}
+
+// Only packets can wait in memory; a join's accounts begin where the other one's end.
+bool WorkerNode::waits_to_go_on() const {
+  return joins_ || !edges_.empty() || std::ranges::any_of(outputs_, &Encoding::waits_to_go_on);
 }
 
 // True: the frame, and all that follow, are the other node's.
@@ -157,7 +179,7 @@ bool WorkerNode::gives_away() {
     return false;
   }
   const bool leaves =
-      gives_over_->leaves(frame_->number, frame_->times.media_time, std::max<std::uint64_t>(reader_->taken(), 1));
+      gives_over_->leaves(frame_->number, frame_->times.media_time, std::max<std::uint64_t>(frame_->taken, 1));
   comes_to(leaves ? MoveStep::committed : MoveStep::passed);
   return leaves;
 }
@@ -169,22 +191,22 @@ void WorkerNode::rehearse() {
     comes_to(MoveStep::rehearses);
   }
   const bool is_open = Clock::now() >= *opened_at_;
-  const bool may_get_ready = takes_over_->rehearsed(frame_->times.pts, reader_->taken()) && is_open;
+  const bool may_get_ready = takes_over_->rehearsed(frame_->times.pts, frame_->taken) && is_open;
   if (!may_get_ready) return;
   if (!is_heeded_ && child_.chance().one_in(not_ready_once_in)) {
     if (takes_over_->cancel()) child_.send(messages::NotReady{id_, "its encoder cannot be opened"});
     return;
   }
   if (!std::exchange(is_heeded_, true)) return;
-  takes_over_->get_ready(FrameRingObserver(rings_.front().memory).published());
+  takes_over_->get_ready(frame_->newest);
   comes_to(MoveStep::ready);
 }
 
 void WorkerNode::set_heed() {
   using Heed = FrameRingReader::Heed;
-  if (takes_over_) return reader_->set_heed(is_heeded_ ? Heed::awaited : Heed::unheeded);
+  if (takes_over_) return input_->set_heed(is_heeded_ ? Heed::awaited : Heed::unheeded);
   const bool gives_over = gives_over_ && !gives_over_->is_cancelled();
-  reader_->set_heed(gives_over || Clock::now() < catches_up_until_ ? Heed::awaited : Heed::usual);
+  input_->set_heed(gives_over || Clock::now() < catches_up_until_ ? Heed::awaited : Heed::usual);
 }
 
 void WorkerNode::finish_move() {
@@ -196,9 +218,7 @@ void WorkerNode::finish_move() {
 void WorkerNode::leave_frames() {
   leaves_ = true;
   frame_.reset();
-  if (reader_) reader_->leave();
-  reader_.reset();
-  rings_.clear();
+  input_->leave();
 }
 
 bool WorkerNode::flush() {
@@ -221,6 +241,7 @@ bool WorkerNode::may_end() {
 
 void WorkerNode::end() {
   for (Encoding& output : outputs_) output.close();
+  for (FrameOutput& edge : edges_) edge.close();
   done_ = true;
   block_.thread.beat.store(0);
   child_.send(messages::NodeDone{{id_}});

@@ -1,5 +1,6 @@
-// A node of a simulated worker, as app/worker/node: takes frames from the rings of its edge, and encodes each of them.
-// Its work may go over to a node of another worker, or come from there, by the real TakesOver and GivesOver.
+// A node of a simulated worker, as app/worker/node: takes frames from its input, encodes each of them, and makes frames
+// of it for other nodes. Its work may go over to a node of another worker, or come from there, by the real TakesOver
+// and GivesOver.
 #pragma once
 
 #include <deque>
@@ -12,11 +13,11 @@
 #include "app/control/messages/run_node.h"
 #include "app/worker/gives_over.h"
 #include "app/worker/takes_over.h"
-#include "ipc/edge_blocks.h"
-#include "ipc/frame_ring.h"
 #include "ipc/node_block.h"
 #include "tests/sim/child.h"
 #include "tests/sim/encoding.h"
+#include "tests/sim/frame_output.h"
+#include "tests/sim/node_input.h"
 
 namespace campipe::sim {
 
@@ -32,26 +33,25 @@ class WorkerNode {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] const std::deque<Encoding>& outputs() const { return outputs_; }
-  void add(std::shared_ptr<FrameRingMemory> memory, unsigned seat) { rings_.push_back({std::move(memory), seat}); }
-  void finish() { finishes_ = true; }
+  NodeInput& input() { return *input_; }
   void give_over(std::shared_ptr<HandOver> page);
   void go_on(const messages::GoOn& from);
   void shrink(bool half);
+  void renew(EdgeId edge);
+  // It ends now, and waits for nothing any more.
+  void abandon();
   void step();
 
  private:
   enum class Turn : std::uint8_t { own, rehearsal, others, undecided };
-
-  struct Ring {
-    std::shared_ptr<FrameRingMemory> memory;
-    unsigned seat = 0;
-  };
 
   bool next_frame();
   bool handle();
   [[nodiscard]] Turn turn();
   [[nodiscard]] Turn turn_in_taking_over();
   bool gives_away();
+  bool take();
+  [[nodiscard]] bool waits_to_go_on() const;
   void rehearse();
   void comes_to(MoveStep step);
   void set_heed();
@@ -65,16 +65,14 @@ class WorkerNode {
   std::string name_;
   NodeId id_;
   NodeBlock& block_;
-  EdgeReaderBlock& edge_block_;
-  bool blocks_;
-  unsigned queue_;
+  bool joins_;
+  std::unique_ptr<NodeInput> input_;
   std::deque<Encoding> outputs_;
-  std::deque<Ring> rings_;
-  std::optional<FrameRingReader> reader_;  // of the first of them
-  std::optional<FrameRingReader::Lease> frame_;
+  std::deque<FrameOutput> edges_;
+  std::optional<NodeInput::Frame> frame_;
   bool is_own_ = false;    // the frame,
   bool is_taken_ = false;  // and all outputs have it
-  Clock::time_point encoded_at_;
+  Clock::time_point made_at_;
   std::unique_ptr<TakesOver> takes_over_;       // until it has gone on
   std::unique_ptr<GivesOver> gives_over_;       // until that is cancelled
   bool has_taken_ = false;                      // a frame, of one that takes over
@@ -83,7 +81,6 @@ class WorkerNode {
   bool goes_on_ = false;
   Clock::time_point catches_up_until_{};
   bool leaves_ = false;
-  bool finishes_ = false;
   bool done_ = false;
 };
 

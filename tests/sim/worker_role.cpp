@@ -50,7 +50,7 @@ class WorkerRole final : public Role {
   void lie(std::uint64_t which) override {
     if (nodes_.empty()) return;
     const auto& [id, node] = *nodes_.begin();
-    if (node.is_done()) return;
+    if (node.is_done() || node.outputs().empty()) return;
     child_.machine().checks().on_lie();
     const OutputId output = node.outputs().front().id();
     StreamParameters stream;
@@ -86,10 +86,10 @@ class WorkerRole final : public Role {
   }
   void on(const messages::OfferFrameRing& offer, std::vector<UniqueFd>& fds) {
     if (WorkerNode* const node = find(offer.node))
-      node->add(open_ring(fds, FrameRingMemory::Role::reader), offer.reader);
+      node->input().add(offer.edge, open_ring(fds, FrameRingMemory::Role::reader), offer.reader);
   }
   void on(const messages::EdgeOver& over) {
-    if (WorkerNode* const node = find(over.node)) node->finish();
+    if (WorkerNode* const node = find(over.node)) node->input().finish(over.edge);
   }
   void on(const messages::OfferHandOver& offer, std::vector<UniqueFd>& fds) {
     auto page = HandOver::open(std::move(fds.at(0)));
@@ -102,18 +102,22 @@ class WorkerRole final : public Role {
   void on(const messages::GoOn& from) {
     if (WorkerNode* const node = find(from.node)) node->go_on(from);
   }
+  void on(const messages::RenewRing& asked) {
+    for (auto& [id, node] : nodes_) node.renew(asked.edge);
+  }
   void on(const messages::ShrinkNode& asked) {
     if (WorkerNode* const node = find(asked.node)) node->shrink(asked.half);
   }
   void on(const messages::ForgetNode& of) {
     hand_overs_.erase(of.node);
-    if (const WorkerNode* const node = find(of.node))
-      child_.machine().checks().uses().end(node->name(), Part::worker, child_.name());
-    nodes_.erase(of.node);
+    auto node = nodes_.extract(of.node);
+    if (node.empty()) return;
+    node.mapped().abandon();
+    if (cameras().contains(node.mapped().name())) return;
+    child_.machine().checks().uses().end(node.mapped().name(), Part::worker, child_.name());
   }
   void on(const messages::RigOver&) { over_ = true; }
   // Not of this rig's cameras.
-  void on(const messages::RenewRing&) {}
   void on(const messages::FinishNode&) {}
   void on(const messages::ShowCell&) {}
   void on(const messages::WriteEdge&) {}

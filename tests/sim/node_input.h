@@ -1,0 +1,49 @@
+// Where a simulated node's frames come from, as app/worker/node_input: the rings of one edge, or, of a node that joins
+// tiles, those of several, by the real TilePart.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/control/messages/run_node.h"
+#include "app/worker/tile_part.h"
+#include "ipc/edge_blocks.h"
+#include "ipc/frame_ring.h"
+#include "tests/sim/child.h"
+
+namespace campipe::sim {
+
+class NodeInput {
+ public:
+  struct Frame {
+    std::uint64_t number = 0;  // that the two nodes of a move know it by
+    std::uint64_t source_number = 0;
+    FrameTimes times;
+    std::uint64_t taken = 0;   // frames of the ring, with this one; 0: they are of several
+    std::uint64_t newest = 0;  // no frame behind this one has been taken back
+    bool is_whole = true;      // no part of it is missing
+  };
+
+  NodeInput() = default;
+  NodeInput(const NodeInput&) = delete;
+  NodeInput& operator=(const NodeInput&) = delete;
+  virtual ~NodeInput() = default;
+
+  virtual void add(EdgeId edge, std::shared_ptr<FrameRingMemory> memory, unsigned seat) = 0;
+  // No further ring of the edge comes.
+  virtual void finish(EdgeId edge) = 0;
+  virtual void set_heed(FrameRingReader::Heed heed) = 0;
+  // The next frame, which stays that until done(); nothing: it has not come.
+  virtual std::optional<Frame> next() = 0;
+  virtual void done() = 0;
+  [[nodiscard]] virtual bool is_over() const = 0;
+  // Takes nothing any more.
+  virtual void leave() = 0;
+};
+
+std::unique_ptr<NodeInput> make_node_input(Child& child, const messages::RunNode& asked);
+
+}  // namespace campipe::sim
