@@ -343,6 +343,22 @@ TEST_F(LostGpus, CamerasOfSeveralNodesGoOnToo) {
   expect_unhurt("left");
 }
 
+// The first tile is held up at a frame, and has a queue when the worker dies that joins them. It ends with what it has.
+TEST_F(LostGpus, WithPolicyBlockNoPartWaitsForOneThatIsGone) {
+  start(rig_of("  a: {gpu: 0}\n  tiles: {filters: [sharpen], placement: {tiles: [0, 1], encode: 1}}\n", "block"),
+        is_missed(second) + ",stage.frame@tiles:100=wait2,stage.frame@tiles:201=kill");
+  ASSERT_TRUE(rig_->wait_for_growth("tiles.mp4", 1000)) << rig_->log();
+  set_flag();
+  ASSERT_TRUE(logs("GPU 1 is gone")) << rig_->log();
+  RigWaits waits(*rig_);
+  const auto since = Clock::now();
+  ASSERT_NO_FATAL_FAILURE(expect_on("GPU 0", {"tiles"}));
+  EXPECT_LT(Clock::now() - since, seconds(20) + waits.so_far()) << rig_->log();
+  clear_flag();
+  end();
+  expect_unhurt("a");
+}
+
 // Their GPU goes and comes back, by the death of its worker, and of its master, while they are decoded, passed on as
 // they come, and heard. All of that goes on in the same files, in one connection.
 TEST_F(LostGpus, LiveCamerasStayConnectedAndTheirCopiesLoseNothing) {

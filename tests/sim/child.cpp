@@ -203,6 +203,7 @@ void Child::befall(const Fault& fault) {
     case FaultKind::exits:
       return die(1 << 8);
     case FaultKind::context_lost:
+      machine_.gpu_watch().on_loss();
       if (on_gpu(gpu_)) lose(gpu_);
       return;
     case FaultKind::silent:

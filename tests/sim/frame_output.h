@@ -52,11 +52,11 @@ class FrameOutput {
   std::uint64_t base_;
   std::unique_ptr<FrameRingWriter> ring_;
   std::uint64_t published_ = 0;
-  std::optional<Clock::time_point> since_;      // the next frame waits
-  std::optional<FrameRingWriter::Slot> slot_;   // for it
-  bool is_new_ = false;    // no frame of the ring was waited for yet
-  bool awaits_ = false;    // the frame is the first one of a ring
-  bool is_stuck_ = false;  // its reader took nothing for too long
+  std::optional<Clock::time_point> since_;     // the next frame waits
+  std::optional<FrameRingWriter::Slot> slot_;  // for it
+  bool is_new_ = false;                        // no frame of the ring was waited for yet
+  bool awaits_ = false;                        // the frame is the first one of a ring
+  bool is_stuck_ = false;                      // its reader took nothing for too long
   bool renew_ = false;
 };
 

@@ -17,6 +17,7 @@ constexpr auto time_of_good_checks = seconds(8);  // three of them, and the way 
 void GpuWatch::on_absence(Clock::time_point until) {
   if (!first_absence_) first_absence_ = world_.now();
   back_ = std::max(back_, until);
+  may_leave_ = true;
   changed_ = std::max(changed_, world_.now());
 }
 
@@ -25,6 +26,7 @@ void GpuWatch::on_log(std::string_view line) {
   const bool returns = line.find(" is here ") != std::string_view::npos;
   if (!line.starts_with("GPU ") || (!leaves && !returns)) return;
   changed_ = world_.now();
+  if (leaves && !may_leave_) world_.fail("a GPU is taken for gone that has nothing");
   if (leaves) ++failures_;
   world_.reached(leaves ? "a GPU is gone" : "a GPU is back");
 }

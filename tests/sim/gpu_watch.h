@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/clock.h"
 #include "tests/sim/world.h"
@@ -20,7 +21,9 @@ class GpuWatch {
   // One goes away, which is back at `until`.
   void on_absence(Clock::time_point until);
   // A look at it fails by itself, so that the next one comes later.
-  void on_failed_look() { ++failures_; }
+  void on_failed_look() { ++failures_, may_leave_ = true; }
+  // A process loses its context, and the GPU has nothing.
+  void on_loss() { may_leave_ = std::exchange(was_lost_, true) || may_leave_; }
   void on_status(const nlohmann::json& status);
   // A line of the supervisor's log.
   void on_log(std::string_view line);
@@ -35,7 +38,9 @@ class GpuWatch {
   World& world_;
   std::optional<Clock::time_point> first_absence_;
   Clock::time_point back_{};
-  Clock::time_point changed_{};                // the newest change of what is here, as the supervisor knows it
+  Clock::time_point changed_{};  // the newest change of what is here, as the supervisor knows it
+  bool was_lost_ = false;
+  bool may_leave_ = false;                     // one may be taken for gone
   unsigned failures_ = 0;                      // departures, and looks that failed by themselves
   std::map<std::string, std::string> places_;  // of cameras, before any absence
 };

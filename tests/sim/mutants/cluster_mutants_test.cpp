@@ -7,7 +7,7 @@
 
 namespace campipe::sim {
 
-std::optional<std::string> failure_of(std::uint64_t seed, bool with_trace) {
+std::optional<std::string> failure_of(std::uint64_t seed, const std::string&, bool with_trace) {
   const auto violation = run(make_scenario(seed), false).violation;
   if (!violation) return std::nullopt;
   if (with_trace) return report(seed, *violation);

@@ -6,7 +6,7 @@
 A mistake in the list: its name, the commit that mended it, the first seed that found it, and why it matters; then where,
 and what stands there instead of what. The lines that it replaces must stand in the file exactly once.
 
-  = name (1a2b3c4d, seed 17): why              or `not found`
+  = name (1a2b3c4d, seed 17): why              or `not found`; `seed 17 of placement` where those seeds find it
   @ app/supervisor/moves.cpp
   -   whole statements as they are
   +   what the mistake makes of them; none: they are left out
@@ -20,7 +20,7 @@ import re
 import sys
 from pathlib import Path
 
-HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)\): (.+)")
+HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)(?: of (placement))?\): (.+)")
 
 
 class Edit:
@@ -89,8 +89,8 @@ def copy_with(edits, source, file):
 
 
 def list_of(mutants):
-    rows = "".join(f'    {{"{name}", "{commit}", {seed or "std::nullopt"}, R"({why})"}},\n'
-                   for name, commit, seed, why in mutants)
+    rows = "".join(f'    {{"{name}", "{commit}", {seed or "std::nullopt"}, "{of or ""}", R"({why})"}},\n'
+                   for name, commit, seed, of, why in mutants)
     return ('#include "tests/sim/mutants/mutant.h"\n\nnamespace campipe::sim {\n\n'
             "const std::vector<Mutant>& all_mutants() {\n  static const std::vector<Mutant> all{\n" + rows +
             "  };\n  return all;\n}\n\n}  // namespace campipe::sim\n")

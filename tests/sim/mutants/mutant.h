@@ -13,6 +13,7 @@ struct Mutant {
   std::string name;
   std::string commit;                 // that mended it, or how it came to be thought of
   std::optional<std::uint64_t> seed;  // the first that found it; none: none has
+  std::string of;                     // "placement": of those seeds (tools/simulate --placement); empty: of all others
   std::string why;
 };
 

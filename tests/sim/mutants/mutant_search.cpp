@@ -26,14 +26,14 @@ void limit_cpu() {
 }
 
 // In the forked process. A line for each seed, and behind the last one what failed.
-[[noreturn]] void search_here(int out, const std::string& mutant, std::uint64_t from, std::uint64_t seeds, bool trace) {
-  choose_mutant(mutant);
+[[noreturn]] void search_here(int out, const Mutant& mutant, std::uint64_t from, std::uint64_t seeds, bool trace) {
+  choose_mutant(mutant.name);
   std::FILE* const lines = ::fdopen(out, "w");
   for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
     std::fprintf(lines, "%llu\n", static_cast<unsigned long long>(seed));
     std::fflush(lines);
     limit_cpu();
-    if (const auto failure = failure_of(seed, trace)) {
+    if (const auto failure = failure_of(seed, mutant.of, trace)) {
       std::fprintf(lines, "%s", failure->c_str());
       break;
     }
@@ -44,7 +44,7 @@ void limit_cpu() {
 
 }  // namespace
 
-std::optional<Found> search(const std::string& mutant, std::uint64_t from, std::uint64_t seeds, bool with_trace) {
+std::optional<Found> search(const Mutant& mutant, std::uint64_t from, std::uint64_t seeds, bool with_trace) {
   const auto [text, status] = run_forked([&](int out) { search_here(out, mutant, from, seeds, with_trace); });
 
   Found found;
@@ -65,7 +65,8 @@ std::optional<Found> search(const std::string& mutant, std::uint64_t from, std::
   } else {
     return std::nullopt;
   }
-  if (!mutant.empty() && search("", found.seed, 1, false))
+  const Mutant none{"", "", {}, mutant.of, ""};
+  if (!mutant.name.empty() && search(none, found.seed, 1, false))
     throw std::runtime_error("seed " + std::to_string(found.seed) + " fails without a mistake, too");
   return found;
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,26 +28,28 @@ struct Asked {
 void print_list() {
   for (const sim::Mutant& mutant : sim::all_mutants()) {
     std::cout << mutant.name << '\t' << mutant.commit << '\t' << mutant.why << '\t'
-              << (mutant.seed ? std::to_string(*mutant.seed) : "not found") << '\n';
+              << (mutant.seed ? std::to_string(*mutant.seed) : "not found") << (mutant.of.empty() ? "" : " of ")
+              << mutant.of << '\n';
   }
 }
 
-bool is_found(const std::string& mutant, const Asked& asked) {
+bool is_found(const sim::Mutant& mutant, const Asked& asked) {
   const auto found = sim::search(mutant, asked.from, asked.seeds, asked.trace);
   if (found)
-    std::cout << mutant << ": seed " << found->seed << ": " << found->failure << std::endl;
+    std::cout << mutant.name << ": seed " << found->seed << ": " << found->failure << std::endl;
   else
-    std::cout << mutant << ": not found by " << asked.seeds << " seeds" << std::endl;
+    std::cout << mutant.name << ": not found by " << asked.seeds << " seeds" << std::endl;
   return found.has_value();
 }
 
 int search(const Asked& asked) {
   if (asked.mutant != "all") {
-    sim::choose_mutant(asked.mutant);
-    return is_found(asked.mutant, asked) ? 1 : 0;
+    const auto mutant = std::ranges::find(sim::all_mutants(), asked.mutant, &sim::Mutant::name);
+    if (mutant == sim::all_mutants().end()) throw std::runtime_error("there is no mutant " + asked.mutant);
+    return is_found(*mutant, asked) ? 1 : 0;
   }
   std::size_t found = 0;
-  for (const sim::Mutant& mutant : sim::all_mutants()) found += is_found(mutant.name, asked) ? 1 : 0;
+  for (const sim::Mutant& mutant : sim::all_mutants()) found += is_found(mutant, asked) ? 1 : 0;
   std::cout << found << " of " << sim::all_mutants().size() << " mutants found\n";
   return 0;
 }

@@ -20,7 +20,7 @@ inline void expect_quick_mutants_found() {
   ASSERT_GE(all.size(), tried);
   all.resize(tried);
   for (const Mutant& mutant : all)
-    EXPECT_TRUE(search(mutant.name, 0, seeds, false)) << mutant.name << " is not found: " << mutant.why;
+    EXPECT_TRUE(search(mutant, 0, seeds, false)) << mutant.name << " is not found: " << mutant.why;
 }
 
 }  // namespace campipe::sim

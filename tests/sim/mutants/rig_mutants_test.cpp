@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -13,9 +14,11 @@
 
 namespace campipe::sim {
 
-std::optional<std::string> failure_of(std::uint64_t seed, bool with_trace) {
+std::optional<std::string> failure_of(std::uint64_t seed, const std::string& of, bool with_trace) {
   constexpr auto length = seconds(120);  // as in tools/simulate, whose seeds hold
-  static Seeds seeds(simulated_rigs(), length);
+  static std::map<std::string, Seeds> all;
+  const Varies varies = of == "placement" ? Varies::placement : Varies::moves;
+  Seeds& seeds = all.try_emplace(of, simulated_rigs(varies), length, varies).first->second;
   if (!with_trace) return seeds.run(seed, seeds.course(seed)).failure;
   const Outcome outcome = seeds.run(seed);
   if (!outcome.failure) return std::nullopt;
