@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t gpu_check_killed_once_in = 16;
 constexpr std::uint64_t silent_once_in = 4;  // cameras
-constexpr auto between_looks = seconds(5);  // whether cameras run
+constexpr auto between_looks = seconds(5);   // whether cameras run
 
 // "worker 2"
 Part part_of(const std::string& role) {
