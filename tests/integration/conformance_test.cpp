@@ -30,7 +30,7 @@ constexpr std::array<std::pair<sim::Varies, std::uint64_t>, 3> tried{
     {{sim::Varies::moves, 150}, {sim::Varies::configuration, 700}, {sim::Varies::placement, 60}}};
 
 // Facts of simulated roles that those of the traced rigs lack: what is in the fact, and why.
-constexpr std::array<std::pair<const char*, const char*>, 13> seldom{
+constexpr std::array<std::pair<const char*, const char*>, 14> seldom{
     {{"source_ring, source_ring", "for packets of megabytes a larger ring is made"},
      {"source_ring: epoch follows", "likewise"},
      {"sent_stream, source_over", "of a camera of another codec, which the test's cannot have"},
@@ -38,6 +38,7 @@ constexpr std::array<std::pair<const char*, const char*>, 13> seldom{
      {"source_ring_done, decoding_left", "the source dies in the moment in which the master changes"},
      {"frame_ring, exits", "the time to end is over, and the master has not done all"},
      {"thread: beats, exits", "likewise"},
+     {"node_done of what it does not have", "a part is asked to end, as the next one's GPU is gone"},
      {"failed", "of a recording, for an error that no waiting mends: of a container or a library"},
      {"file: begins, closed", "the publisher dies while its recording is stopped or paused"},
      {"source video: packet_ring, packet_ring", "a camera that is copied has sent another stream for long enough"},

@@ -187,8 +187,8 @@ std::vector<json> run_move() {
   RtspCamera yard({.h264 = h264(), .more = sound});
   RigOptions options;
   options.failpoints = "encoder.opening:2=throw,encoder.opening:2=throw";
-  Traced rig(camera("gate", gate.url()) + camera("yard", yard.url(), ", placement: {encode: \"cpu:1\"}"),
-             "workers: {count: 2}", options);
+  const std::string by_stage = ", filters: [sharpen], placement: {filter: [\"cpu:0\"], encode: \"cpu:1\"}";
+  Traced rig(camera("gate", gate.url()) + camera("yard", yard.url(), by_stage), "workers: {count: 2}", options);
   rig.wait_for_more("gate.mp4");
   rig.wait_for_more("yard.mp4");
   for (const std::string to : {R"({"worker": 1})", R"({"worker": 0})"}) {
