@@ -28,6 +28,7 @@ FrameOutput::FrameOutput(Child& child, const messages::WrittenEdge& asked)
     : child_(child),
       edge_(asked.edge),
       block_(child.page().edge_writer(asked.edge, child.id())),
+      is_cell_(asked.cell),
       policy_(asked.drop_policy),
       queue_(asked.queue_size),
       readers_(asked.readers),
@@ -46,6 +47,7 @@ bool FrameOutput::is_ready() {
 }
 
 FrameOutput::Room FrameOutput::room() {
+  if (is_cell_) return ring_->wait_for_reader(Clock::now(), never) ? Room::yes : Room::no_reader;
   const nanoseconds waited = Clock::now() - *since_;
   if (policy_ == DropPolicy::drop) return room_dropping(waited);
   const bool has_reader = ring_->wait_for_reader(Clock::now(), never);

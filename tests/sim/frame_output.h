@@ -45,6 +45,7 @@ class FrameOutput {
   Child& child_;
   EdgeId edge_;
   EdgeWriterBlock& block_;
+  bool is_cell_;  // a mosaic's, for which nothing waits
   DropPolicy policy_;
   unsigned queue_;
   unsigned readers_;

@@ -37,6 +37,7 @@ std::uint64_t number_of(const std::string& text) {
 Machine::Machine(World& world, Course course, const RigChoice& choice)
     : world_(world),
       group_watch_(world, choice.file()),
+      mosaics_(choice.mosaics()),
       course_(std::move(course)),
       gpus_(world, choice.gpus()),
       owner_(*this, choice),
@@ -126,7 +127,9 @@ Child* Machine::publisher() const {
 }
 
 std::optional<std::string> Machine::camera_of(std::uint64_t number) const {
-  return cameras_.empty() ? std::nullopt : std::optional(cameras_[number % cameras_.size()]);
+  if (cameras_.empty()) return std::nullopt;
+  const std::uint64_t which = number % (cameras_.size() + mosaics_.size());
+  return which < cameras_.size() ? cameras_[which] : mosaics_[which - cameras_.size()];
 }
 
 std::string Machine::target_of(const Fault& fault) const {
@@ -242,6 +245,7 @@ void Machine::on_message_to(const Child& child, std::string_view type, const nlo
     checks_.on_status(body.at("status"));
     gpu_watch_.on_status(body.at("status"));
     group_watch_.on_status(body.at("status"));
+    if (!asks_to_end()) mosaic_watch_.on_status(body.at("status"));
   }
   if (type == messages::Answer::type && owner_.has_asked(child.pid(), body.at("request").get<std::uint64_t>()))
     owner_.on_answer(child.pid(), body);
@@ -254,6 +258,7 @@ void Machine::on_death(const Child& child) {
 void Machine::require_all_well() {
   checks_.require_running();
   group_watch_.require_in_step(checks_.status());
+  mosaic_watch_.require_joined(checks_.status());
   gpu_watch_.require_back(checks_.status(), owner_.file(), !course_.moves.empty());
   if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
   owner_.check(checks_.status());

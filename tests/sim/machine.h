@@ -2,6 +2,7 @@
 // processes of any kind.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,7 @@
 #include "tests/sim/gpu_watch.h"
 #include "tests/sim/gpus.h"
 #include "tests/sim/group_watch.h"
+#include "tests/sim/mosaic_watch.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/owner.h"
 #include "tests/sim/world.h"
@@ -73,8 +75,11 @@ class Machine {
   void on_end_of_writing(const Child& by, const std::string& output);
   // That is set up, and whose main thread runs; null: there is none.
   [[nodiscard]] Child* publisher() const;
-  // By its number, modulo those that there are.
+  // Or a mosaic; by its number, modulo those that there are.
   [[nodiscard]] std::optional<std::string> camera_of(std::uint64_t number) const;
+  [[nodiscard]] bool is_mosaic(const std::string& name) const {
+    return std::ranges::find(mosaics_, name) != mosaics_.end();
+  }
   Mover& mover() { return mover_; }
   // The worker that comes next to this step of a move is killed; of a move that was refused, nobody comes to it soon.
   void have_die_at(MoveStep step) { dies_at_ = step; }
@@ -83,6 +88,7 @@ class Machine {
   [[nodiscard]] const Gpus& gpus() const { return gpus_; }
   GpuWatch& gpu_watch() { return gpu_watch_; }
   GroupWatch& group_watch() { return group_watch_; }
+  MosaicWatch& mosaic_watch() { return mosaic_watch_; }
   // The supervisor sends a message; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
   void on_death(const Child& child);
@@ -107,6 +113,8 @@ class Machine {
 
   World& world_;
   GroupWatch group_watch_;
+  MosaicWatch mosaic_watch_{world_};
+  std::vector<std::string> mosaics_;
   Checks checks_{world_, group_watch_};
   Conduct conduct_;
   Course course_;

@@ -70,6 +70,7 @@ void Mover::on_answer(pid_t publisher, const messages::Answer& answer) {
   if (asked.empty()) return machine_.world().fail("an answer comes to what nobody asked: " + answer.body.dump());
   const bool done = answer.status / 100 == 2;
   machine_.world().reached(done ? "a camera is moved" : "a move is refused");
+  if (done && machine_.is_mosaic(asked.mapped().camera)) machine_.world().reached("a mosaic is moved");
   if (!done && answer.body.value("error", "").empty())
     machine_.world().fail("a move is refused without a reason: " + answer.body.dump());
 }

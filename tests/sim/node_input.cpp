@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ipc/accusation.h"
+#include "tests/sim/mosaic_input.h"
 #include "tests/sim/rates.h"
 
 namespace campipe::sim {
@@ -168,6 +169,7 @@ class JoinInput final : public NodeInput {
 }  // namespace
 
 std::unique_ptr<NodeInput> make_node_input(Child& child, const messages::RunNode& asked) {
+  if (asked.compose) return std::make_unique<MosaicInput>(child, asked);
   if (asked.join) return std::make_unique<JoinInput>(child, asked);
   return std::make_unique<RingInput>(child, asked);
 }

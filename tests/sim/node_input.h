@@ -1,5 +1,5 @@
 // Where a simulated node's frames come from, as app/worker/node_input: the rings of one edge, or, of a node that joins
-// tiles, those of several, by the real TilePart.
+// tiles, those of several, by the real TilePart. A mosaic's are in tests/sim/mosaic_input.h.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,16 @@ class NodeInput {
   virtual void add(EdgeId edge, std::shared_ptr<FrameRingMemory> memory, unsigned seat) = 0;
   // No further ring of the edge comes.
   virtual void finish(EdgeId edge) = 0;
+  // Of a mosaic's: it ends; a cell has changed.
+  virtual void finish_all() {}
+  virtual void show(unsigned /*cell*/, const messages::CellState& /*state*/) {}
   virtual void set_heed(FrameRingReader::Heed heed) = 0;
   // The next frame, which stays that until done(); nothing: it has not come.
   virtual std::optional<Frame> next() = 0;
+  // The next frame is the node's own.
+  virtual void become_own() {}
+  // Of a node that has taken over: from that one on frames are.
+  virtual void go_live(std::uint64_t /*number*/) {}
   virtual void done() = 0;
   [[nodiscard]] virtual bool is_over() const = 0;
   // Takes nothing any more.

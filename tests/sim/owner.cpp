@@ -279,6 +279,7 @@ void Owner::check(const CameraConfig& wanted, const nlohmann::json& shown) const
     if (found == outputs_.end() || found->second != output)
       machine_.world().fail(output.name + " is published in another way than was asked for");
   }
+  if (wanted.mosaic) return;  // no source reads it
   CameraConfig read = cameras_.contains(name) ? cameras_.at(name) : CameraConfig();
   // No process has to know of these.
   read.priority = wanted.priority;

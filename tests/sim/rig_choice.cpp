@@ -59,12 +59,23 @@ void RigChoice::read(const nlohmann::json& file) {
   LoadedConfig loaded = load_config(path);
   std::filesystem::remove(path);
   for (const ConfigError& error : loaded.errors) throw std::runtime_error(format(error, "rig.yaml"));
+  mosaics_.clear();
   for (std::size_t i = 0; i < loaded.rig.cameras.size(); ++i) {
     const CameraConfig& camera = loaded.rig.cameras[i];
+    if (camera.mosaic) {
+      mosaics_.push_back({camera, loaded.gpu_places.at(i)});
+      continue;
+    }
     read_[id_of(camera.name, file.at("cameras").at(camera.name))] = {camera, loaded.gpu_places.at(i)};
   }
   settings_ = std::move(loaded.rig);
   settings_.cameras.clear();
+}
+
+std::vector<std::string> RigChoice::mosaics() const {
+  std::vector<std::string> names;
+  for (const Read& mosaic : mosaics_) names.push_back(mosaic.camera.name);
+  return names;
 }
 
 nlohmann::json RigChoice::keys(const std::string& name, std::uint64_t variant) const {
@@ -136,6 +147,10 @@ LoadedConfig RigChoice::load(const nlohmann::json& file, const CameraChanges& ke
     loaded.rig.cameras.push_back(found->second.camera);
     loaded.gpu_places.push_back(found->second.places);
     if (const auto on = enabled.find(name); on != enabled.end()) loaded.rig.cameras.back().enabled = on->second;
+  }
+  for (const Read& mosaic : mosaics_) {
+    loaded.rig.cameras.push_back(mosaic.camera);
+    loaded.gpu_places.push_back(mosaic.places);
   }
   return loaded;
 }

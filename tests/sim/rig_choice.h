@@ -20,6 +20,7 @@ class RigChoice {
 
   [[nodiscard]] const nlohmann::json& file() const { return file_; }
   [[nodiscard]] unsigned gpus() const { return gpus_; }
+  [[nodiscard]] std::vector<std::string> mosaics() const;
   // Of its cameras, and of those that may be added.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // A camera's keys as in the file: those that it begins with, or others.
@@ -38,7 +39,8 @@ class RigChoice {
   nlohmann::json file_;
   unsigned gpus_;
   std::vector<std::string> names_;
-  RigConfig settings_;                // without cameras
+  RigConfig settings_;  // without cameras
+  std::vector<Read> mosaics_;
   std::map<std::string, Read> read_;  // by name and keys
 };
 

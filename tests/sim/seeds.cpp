@@ -12,6 +12,7 @@
 
 #include "tests/sim/forked.h"
 #include "tests/sim/group_rigs.h"
+#include "tests/sim/mosaic_rigs.h"
 #include "tests/sim/placed_rigs.h"
 #include "tests/sim/rigs.h"
 
@@ -92,8 +93,9 @@ std::vector<RigChoice> simulated_rigs(Varies varies) {
     for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, false, rig.gpus);
     return rigs;
   }
-  if (varies == Varies::groups) {
-    for (const nlohmann::json& config : group_rigs()) rigs.emplace_back(config, false);
+  if (varies == Varies::groups || varies == Varies::mosaics) {
+    for (const nlohmann::json& config : varies == Varies::groups ? group_rigs() : mosaic_rigs())
+      rigs.emplace_back(config, false);
     return rigs;
   }
   for (const nlohmann::json& config : rig_configs()) {

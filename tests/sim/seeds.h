@@ -15,8 +15,8 @@ namespace campipe::sim {
 
 // What happens in a run besides faults: cameras go over to other workers; or the configuration of a rig of one camera
 // is changed; or cameras that run on GPUs go over, and GPUs go away and return; or
-// members of synchronised groups go over.
-enum class Varies : std::uint8_t { moves, configuration, placement, groups };
+// members of synchronised groups go over; or mosaics, and the cameras that they show.
+enum class Varies : std::uint8_t { moves, configuration, placement, groups, mosaics };
 // The rigs that seeds have, one after the other. Reads a configuration, so that it is to be called before any seed
 // runs.
 std::vector<RigChoice> simulated_rigs(Varies varies = Varies::moves);

@@ -22,10 +22,12 @@ struct Search {
   bool changes = false;
   bool placement = false;
   bool groups = false;
+  bool mosaics = false;
 
   [[nodiscard]] campipe::sim::Varies varies() const {
     using campipe::sim::Varies;
     if (groups) return Varies::groups;
+    if (mosaics) return Varies::mosaics;
     return changes ? Varies::configuration : placement ? Varies::placement : Varies::moves;
   }
 };
@@ -74,6 +76,7 @@ int main(int argc, char** argv) {
   app.add_flag("--changes", asked.changes, "change a rig's configuration, in place of moves");
   app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return, by stage and by tile");
   app.add_flag("--groups", asked.groups, "rigs with synchronised groups");
+  app.add_flag("--mosaics", asked.mosaics, "rigs with mosaics");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/control/messages/edges.h"
 #include "app/control/messages/from_worker.h"
 #include "ipc/drop_causes.h"
 #include "stages/encoders/key_frame_grid.h"
@@ -67,9 +68,19 @@ void WorkerNode::renew(EdgeId edge) {
   if (found != edges_.end()) found->renew();
 }
 
+void WorkerNode::stop(EdgeId edge) {
+  const auto found = std::ranges::find(edges_, edge, &FrameOutput::edge);
+  if (found != edges_.end()) {
+    found->close();
+    edges_.erase(found);
+  }
+  child_.send(messages::EdgeDone{{edge}});
+}
+
 void WorkerNode::abandon() {
   if (done_) return;
   while (!takes_over_ && (frame_ || next_frame())) {
+    if (!std::exchange(is_own_, true)) input_->become_own();
     if (!std::exchange(is_taken_, false)) {
       for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
       for (FrameOutput& edge : edges_) edge.lose(frame_->source_number);
@@ -112,6 +123,7 @@ bool WorkerNode::handle() {
     switch (turn()) {
       case Turn::own:
         is_own_ = true;
+        input_->become_own();
         break;
       case Turn::rehearsal:
         if (Clock::now() < made_at_) return false;
@@ -158,10 +170,12 @@ WorkerNode::Turn WorkerNode::turn() {
 }
 
 WorkerNode::Turn WorkerNode::turn_in_taking_over() {
+  const bool was_live = takes_over_->is_live();
   const TakesOver::Frame frame = takes_over_->look_at(frame_->number, gives_up);
   if (frame == TakesOver::Frame::rehearse) return Turn::rehearsal;
   if (frame == TakesOver::Frame::none) return takes_over_->is_cancelled() ? Turn::others : Turn::undecided;
   if (!std::exchange(has_taken_, true)) comes_to(MoveStep::takes);
+  if (!was_live) go_live();
   if (!goes_on_ && waits_to_go_on()) return Turn::undecided;
   if (goes_on_) finish_move();
   return Turn::own;
@@ -209,6 +223,8 @@ void WorkerNode::set_heed() {
   input_->set_heed(gives_over || Clock::now() < catches_up_until_ ? Heed::awaited : Heed::usual);
 }
 
+void WorkerNode::go_live() { input_->go_live(takes_over_->boundary().value_or(0)); }
+
 void WorkerNode::finish_move() {
   takes_over_.reset();
   comes_to(MoveStep::gone_on);
@@ -233,7 +249,12 @@ bool WorkerNode::may_end() {
     gives_over_->cancel();
     if (!gives_over_->is_cancelled()) std::ranges::for_each(outputs_, &Encoding::hand_over);
   }
-  if (takes_over_ && !takes_over_->is_cancelled() && (!takes_over_->finish(gives_up) || !goes_on_)) return false;
+  if (takes_over_ && !takes_over_->is_cancelled()) {
+    const bool was_live = takes_over_->is_live();
+    if (!takes_over_->finish(gives_up)) return false;
+    if (!was_live) go_live();
+    if (!goes_on_) return false;
+  }
   if (!flush()) return false;
   const bool all_finished = std::ranges::all_of(outputs_, &Encoding::has_finished);
   return flush() && all_finished;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ class WorkerNode {
   void go_on(const messages::GoOn& from);
   void shrink(bool half);
   void renew(EdgeId edge);
+  void write(const messages::WrittenEdge& edge) { edges_.emplace_back(child_, edge); }
+  void stop(EdgeId edge);
   // It ends now, and waits for nothing any more.
   void abandon();
   void step();
@@ -55,6 +58,7 @@ class WorkerNode {
   void rehearse();
   void comes_to(MoveStep step);
   void set_heed();
+  void go_live();
   void finish_move();
   void leave_frames();
   bool flush();
@@ -68,7 +72,7 @@ class WorkerNode {
   bool joins_;
   std::unique_ptr<NodeInput> input_;
   std::deque<Encoding> outputs_;
-  std::deque<FrameOutput> edges_;
+  std::list<FrameOutput> edges_;
   std::optional<NodeInput::Frame> frame_;
   bool is_own_ = false;    // the frame,
   bool is_taken_ = false;  // and all outputs have it

@@ -116,12 +116,19 @@ class WorkerRole final : public Role {
     if (cameras().contains(node.mapped().name())) return;
     child_.machine().checks().uses().end(node.mapped().name(), Part::worker, child_.name());
   }
+  void on(const messages::FinishNode& of) {
+    if (WorkerNode* const node = find(of.node)) node->input().finish_all();
+  }
+  void on(const messages::ShowCell& changed) {
+    if (WorkerNode* const node = find(changed.node)) node->input().show(changed.cell, changed.state);
+  }
+  void on(const messages::WriteEdge& asked) {
+    if (WorkerNode* const node = find(asked.node)) node->write(asked.edge);
+  }
+  void on(const messages::StopEdge& asked) {
+    if (WorkerNode* const node = find(asked.node)) node->stop(asked.edge);
+  }
   void on(const messages::RigOver&) { over_ = true; }
-  // Not of this rig's cameras.
-  void on(const messages::FinishNode&) {}
-  void on(const messages::ShowCell&) {}
-  void on(const messages::WriteEdge&) {}
-  void on(const messages::StopEdge&) {}
 
   Child& child_;
   std::map<NodeId, WorkerNode> nodes_;

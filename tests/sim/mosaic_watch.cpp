@@ -1,0 +1,51 @@
+#include "tests/sim/mosaic_watch.h"
+
+#include <fmt/format.h>
+
+namespace campipe::sim {
+namespace {
+
+constexpr auto until_cells_follow = seconds(3);  // status comes each second or two
+constexpr auto newest_look = seconds(1);
+
+}  // namespace
+
+void MosaicWatch::on_cell(const std::string& mosaic, const std::string& camera, bool has_frame) {
+  world_.reached(has_frame ? "a cell shows its camera" : "a cell shows no frame");
+  cells_[{mosaic, camera}] = {has_frame, world_.now()};
+}
+
+void MosaicWatch::on_status(const nlohmann::json& status) {
+  const nlohmann::json& cameras = status.at("cameras");
+  for (const auto& [name, mosaic] : cameras.items()) {
+    for (const nlohmann::json& cell : mosaic.value("cells", nlohmann::json::array())) {
+      const std::string camera = cell.at("camera");
+      const bool away = cell.at("away");
+      if (away) world_.reached("a cell is away");
+      if (away && cell.at("reason").get<std::string>().empty())
+        world_.fail(fmt::format("{} does not say why it does not show {}", name, camera));
+      const std::string state = cameras.contains(camera) ? cameras.at(camera).at("state") : "";
+      const bool is_wrong = (state == "waiting" && !away) || (state == "running" && away);
+      auto& since = wrong_since_[{name, camera}];
+      if (!is_wrong) since.reset();
+      if (is_wrong && !since) since = world_.now();
+      if (is_wrong && world_.now() - *since > until_cells_follow)
+        world_.fail(fmt::format("{} says that {} is {}away, which is {}", name, camera, away ? "" : "not ", state));
+    }
+  }
+}
+
+void MosaicWatch::require_joined(const nlohmann::json& status) const {
+  if (status.is_null()) return;
+  for (const auto& [names, cell] : cells_) {
+    const auto& [mosaic, camera] = names;
+    const bool both_run = status.at("cameras").at(mosaic).at("state") == "running" &&
+                          status.at("cameras").at(camera).at("state") == "running";
+    if (!both_run) continue;
+    if (world_.now() - cell.looked > newest_look) world_.fail(mosaic + " draws nothing, long after the last fault");
+    if (!cell.has_frame) world_.fail(fmt::format("{} has no frame of {}, long after the last fault", mosaic, camera));
+    world_.reached("a cell is joined again");
+  }
+}
+
+}  // namespace campipe::sim
