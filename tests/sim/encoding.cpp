@@ -66,9 +66,12 @@ bool Encoding::is_done_with_frame() {
   if (!arrived_at_) return true;
   if (!gate_->is_decided(Clock::now())) return false;
   child_.machine().group_watch().on_decision(name_, Clock::now() - *arrived_at_);
-  gate_->act_on_frame();
-  arrived_at_.reset();
+  act_undecided();
   return true;
+}
+
+void Encoding::act_undecided() {
+  if (std::exchange(arrived_at_, std::nullopt)) gate_->act_on_frame();
 }
 
 void Encoding::follow() {

@@ -34,6 +34,8 @@ class Encoding final : private GroupGate::Stream {
   void give_up(std::uint64_t number, DropCause cause);
   // A set of it is decided.
   bool is_done_with_frame();
+  // Its process has to leave.
+  void act_undecided();
   // It waits for GoOn before it looks at a frame of its own.
   [[nodiscard]] bool waits_to_go_on() const { return gate_ != nullptr; }
   // No frame has come for now.

@@ -85,6 +85,7 @@ void WorkerNode::abandon() {
       for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
       for (FrameOutput& edge : edges_) edge.lose(frame_->source_number);
     }
+    for (Encoding& output : outputs_) output.act_undecided();
     input_->done();
     frame_.reset();
   }

@@ -20,7 +20,7 @@ import re
 import sys
 from pathlib import Path
 
-HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)(?: of (placement))?\): (.+)")
+HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)(?: of (placement|groups|mosaics))?\): (.+)")
 
 
 class Edit:

@@ -17,7 +17,9 @@ namespace campipe::sim {
 std::optional<std::string> failure_of(std::uint64_t seed, const std::string& of, bool with_trace) {
   constexpr auto length = seconds(120);  // as in tools/simulate, whose seeds hold
   static std::map<std::string, Seeds> all;
-  const Varies varies = of == "placement" ? Varies::placement : Varies::moves;
+  static const std::map<std::string, Varies> known{
+      {"", Varies::moves}, {"placement", Varies::placement}, {"groups", Varies::groups}, {"mosaics", Varies::mosaics}};
+  const Varies varies = known.at(of);
   Seeds& seeds = all.try_emplace(of, simulated_rigs(varies), length, varies).first->second;
   if (!with_trace) return seeds.run(seed, seeds.course(seed)).failure;
   const Outcome outcome = seeds.run(seed);
