@@ -16,6 +16,7 @@
 #include "core/gpu.h"
 #include "core/pretended_gpus.h"
 #include "tests/integration/rig_run.h"
+#include "tests/integration/times_in.h"
 #include "tests/unit/coded_units.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
@@ -56,13 +57,10 @@ class Traced {
     require(rig_->wait_for_growth(file, rig_->size(file) + a_second), file + " does not grow");
   }
   void wait_for_log(const std::string& text, unsigned times = 1) const {
-    const auto logged = [&] {
-      const std::string log = rig_->log();
-      unsigned found = 0;
-      for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++found;
-      return found >= times;
-    };
-    wait_for(logged, "it does not log: " + text);
+    wait_for([&] { return times_in(rig_->log(), text) >= times; }, "it does not log: " + text);
+  }
+  [[nodiscard]] std::size_t times_traced(const std::string& text) const {
+    return times_in(read_text(rig_->file("trace.json")), text);
   }
   void kill(const std::string& role) {
     const pid_t pid = rig_->pid_of(role);
@@ -266,8 +264,12 @@ std::vector<json> run_watched() {
   Traced rig(
       fmt::format("  gate: {{source: \"{}\", encode: {{codec: hevc}}, record: {{path: gate.mp4}}}}\n", gate.url()));
   rig.wait_for_more("gate.mp4");
-  static_cast<void>(rig.watch("gate/stream.ts?output=browser"));
-  rig.wait_for_more("gate.mp4");
+  auto first = rig.watch("gate/stream.ts?output=browser");
+  rig.wait_for([&] { return rig.times_traced("there are some") > 0; }, "the page does not show a viewer");
+  const std::size_t none = rig.times_traced("there are none");
+  first.reset();
+  rig.wait_for([&] { return rig.times_traced("there are none") > none; },
+               "the page does not show that the viewer has gone");
   const auto viewer = rig.watch("gate/stream.ts?output=browser");
   rig.kill("publisher");
   const auto again = rig.watch("gate/stream.ts?output=browser");

@@ -66,6 +66,10 @@ bool is_death(FaultKind kind) {
 
 bool is_of_gpu(FaultKind kind) { return kind == FaultKind::context_lost || kind == FaultKind::gpu_away; }
 
+bool makes_late(FaultKind kind) {
+  return kind == FaultKind::slow || kind == FaultKind::stopped || kind == FaultKind::pause;
+}
+
 bool is_of_process(FaultKind kind) {
   return kind != FaultKind::camera_away && kind != FaultKind::disk_full && kind != FaultKind::targets_away &&
          kind != FaultKind::pause && kind != FaultKind::gpu_away;

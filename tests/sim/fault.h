@@ -54,6 +54,8 @@ struct Fault {
   std::uint64_t process = 0;  // which one of the part's, modulo their number
   std::uint64_t camera = 0;   // which one of the process's, or of the rig's, likewise; of `gpu_away`: which GPU
 };
+// Frames wait for the process.
+bool makes_late(FaultKind kind);
 // It befalls one process.
 bool is_of_process(FaultKind kind);
 // All cameras go away, and not just one.

@@ -225,7 +225,9 @@ void Machine::take_away_gpu(const Fault& fault) {
 
 // From now on, where nothing but GPUs goes wrong.
 void Machine::require_running_elsewhere() {
-  const bool by_gpus = std::ranges::all_of(course_.faults, [](const Fault& fault) { return is_of_gpu(fault.kind); });
+  const bool kills = std::ranges::any_of(course_.moves, [](const MoveWish& wish) { return wish.dies_at.has_value(); });
+  const bool by_gpus =
+      !kills && std::ranges::all_of(course_.faults, [](const Fault& fault) { return is_of_gpu(fault.kind); });
   if (!by_gpus || asks_to_end()) return;
   const bool is_soon = world_.now() < gpu_watch_.delivers_at();
   world_.at(is_soon ? gpu_watch_.delivers_at() : world_.now() + between_looks, [this] { require_running_elsewhere(); });
@@ -259,7 +261,9 @@ void Machine::require_all_well() {
   checks_.require_running();
   group_watch_.require_in_step(checks_.status());
   mosaic_watch_.require_joined(checks_.status());
-  gpu_watch_.require_back(checks_.status(), owner_.file(), !course_.moves.empty());
+  // A worker that is late is relieved of cameras.
+  const bool balances = std::ranges::any_of(course_.faults, [](const Fault& fault) { return makes_late(fault.kind); });
+  gpu_watch_.require_back(checks_.status(), owner_.file(), balances || !course_.moves.empty());
   if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
   owner_.check(checks_.status());
   for (const auto& child : children_) {
