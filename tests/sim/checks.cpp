@@ -42,8 +42,20 @@ void Checks::on_status(const nlohmann::json& status) {
     if (!camera.contains("outputs")) continue;
     for (const auto& [output, json] : camera.at("outputs").items()) on_output(name, name + "/" + output, json);
   }
-  for (const nlohmann::json& process : status.at("processes")) {
-    if (process.contains("restarts_in_s")) world_.reached("a process waits for its restart");
+  on_processes(status.at("processes"));
+}
+
+// The next status shows what has changed since this one was begun.
+void Checks::on_processes(const nlohmann::json& processes) {
+  std::set<std::string> away;
+  for (const nlohmann::json& process : processes) {
+    if (process.contains("restarts_in_s")) away.insert(process.at("role"));
+  }
+  if (!away.empty()) world_.reached("a process waits for its restart");
+  for (auto& [name, seen] : outputs_) {
+    const bool stalls = name == seen.camera && seen.state == "running" && away.contains(seen.worker);
+    if (std::exchange(seen.stalls, stalls) && stalls)
+      world_.fail(fmt::format("{} is running, while {} waits for its restart", name, seen.worker));
   }
 }
 
@@ -76,6 +88,7 @@ void Checks::on_output(const std::string& camera, const std::string& name, const
   seen.on_demand = shown.value("on_demand", false);
   seen.state = state;
   seen.reason = shown.value("reason", "");
+  if (shown.contains("worker")) seen.worker = fmt::format("worker {}", shown.at("worker").dump());
   seen.decoded = decoded;
   seen.encoded = encoded;
   seen.recorded = recorded;

@@ -32,6 +32,10 @@ class Checks {
   void on_crash(const std::string& camera, Part part) { ++crashes_[{camera, part == Part::publisher}]; }
   // Some fault may be there still, or again, and it is not a death.
   [[nodiscard]] bool hinders() const { return hinders_; }
+  // Something else than a death has befallen its processes of that part, or all.
+  [[nodiscard]] bool hinders(const std::string& camera, Part part) const {
+    return paused_ || uses_.is_hindered(camera, part);
+  }
   // Which processes the cameras use.
   Uses& uses() { return uses_; }
   // Its recording was asked to pause, so that not all of its packets are to be in a file.
@@ -61,6 +65,8 @@ class Checks {
     bool on_demand = false;
     std::string state;
     std::string reason;
+    std::string worker;
+    bool stalls = false;  // it is shown as running, and its worker waits for its restart
     std::uint64_t decoded = 0;
     std::uint64_t encoded = 0;
     std::uint64_t recorded = 0;
@@ -75,6 +81,7 @@ class Checks {
   void on_end_of_life(const std::string& line, const std::string& how, std::size_t at);
   [[nodiscard]] bool records_all(const std::string& name) const;
   void on_output(const std::string& camera, const std::string& name, const nlohmann::json& shown);
+  void on_processes(const nlohmann::json& processes);
   void check_end(const std::string& name, const nlohmann::json& shown, bool settles) const;
   void require_recovered(const std::string& name) const;
 

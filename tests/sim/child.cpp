@@ -179,7 +179,7 @@ void Child::die(int status) {
   if (!is_alive()) return;
   machine_.world().trace(fmt::format("{} (pid {}) ends with {:#x}", name_, pid_, status));
   status_ = status;
-  machine_.on_death(*this);
+  machine_.on_death(*this, status);
   machine_.bury(std::move(role_), std::move(page_));
   page_.reset();
   from_child_.all_arrive();

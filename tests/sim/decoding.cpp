@@ -1,6 +1,7 @@
 #include "tests/sim/decoding.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "app/control/messages/from_master.h"
 #include "app/control/ring_descriptors.h"
@@ -45,10 +46,16 @@ Decoding::Decoding(Child& child, const messages::DecodeCamera& asked)
   if (asked.config.group) sets_.emplace(asked.config.group->rate);
 }
 
+void Decoding::add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory) {
+  child_.machine().witness().on_ring_given(child_.name(), name_, "packets", epoch);
+  feeds_.push_back({epoch, std::move(memory)});
+}
+
 void Decoding::step() {
   if (ring_) ring_->service();
   if (over_) return;
   block_.thread.beat.store(now_ns());
+  child_.machine().witness().on_decoding_still(child_.name(), name_, began_at_, child_.machine().end());
   for (unsigned i = 0; i < packets_a_step; ++i) {
     if (leaves_ || has_given_up()) return end();
     if (!pending_ && !next_packet()) {
@@ -82,6 +89,7 @@ bool Decoding::next_packet() {
       break;
   }
   child_.send(messages::SourceRingDone{camera_, feeds_.front().epoch});
+  child_.machine().witness().on_ring_done(name_, "packets", feeds_.front().epoch);
   reader_.reset();
   feeds_.pop_front();
   return false;
@@ -253,6 +261,7 @@ void Decoding::end() {
   over_ = true;
   block_.thread.beat.store(0);
   if (leaves_) return child_.send(messages::DecodingLeft{{camera_}});
+  child_.machine().witness().on_all_done(name_, "packets");
   child_.send(messages::DecodingOver{camera_, ""});
 }
 

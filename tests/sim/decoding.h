@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "app/control/messages/to_master.h"
 #include "app/master/set_numbering.h"
@@ -28,9 +27,7 @@ class Decoding {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] EdgeId edge() const { return edge_; }
   [[nodiscard]] const Device& gpu() const { return gpu_; }
-  void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory) {
-    feeds_.push_back({epoch, std::move(memory)});
-  }
+  void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory);
   void finish() { finishes_ = true; }
   void stop() {
     if (!stopped_at_) stopped_at_ = Clock::now();
@@ -107,6 +104,7 @@ class Decoding {
   std::unique_ptr<FrameRingWriter> ring_;
   std::deque<std::unique_ptr<FrameRingWriter>> old_rings_;
   std::uint64_t published_ = 0;
+  Clock::time_point began_at_ = Clock::now();
   std::optional<Clock::time_point> opens_at_;
   std::optional<Clock::time_point> stopped_at_;
   std::optional<Clock::time_point> reader_away_since_;

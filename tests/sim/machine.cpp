@@ -253,7 +253,8 @@ void Machine::on_message_to(const Child& child, std::string_view type, const nlo
     owner_.on_answer(child.pid(), body);
 }
 
-void Machine::on_death(const Child& child) {
+void Machine::on_death(const Child& child, int status) {
+  witness_.on_death(child.part(), status, asks_to_end());
   if (child.part() == Part::publisher) owner_.on_death(child.pid());
 }
 

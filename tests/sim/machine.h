@@ -27,6 +27,7 @@
 #include "tests/sim/mosaic_watch.h"
 #include "tests/sim/mover.h"
 #include "tests/sim/owner.h"
+#include "tests/sim/witness.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -91,10 +92,11 @@ class Machine {
   MosaicWatch& mosaic_watch() { return mosaic_watch_; }
   // The supervisor sends a message; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
-  void on_death(const Child& child);
   Conduct& conduct() { return conduct_; }
+  void on_death(const Child& child, int status);
   Checks& checks() { return checks_; }
   [[nodiscard]] const Checks& checks() const { return checks_; }
+  Witness& witness() { return witness_; }
   Owner& owner() { return owner_; }
   // That some process has.
   [[nodiscard]] std::set<std::string> known_cameras() const;
@@ -117,6 +119,7 @@ class Machine {
   std::vector<std::string> mosaics_;
   Checks checks_{world_, group_watch_};
   Conduct conduct_;
+  Witness witness_{world_, checks_};
   Course course_;
   Mover mover_{*this};
   Cores cores_{world_};

@@ -38,6 +38,7 @@ class MasterRole final : public Role {
     if (cameras_.empty()) return "";
     const auto& [camera, decoding] = pick(cameras_, which);
     child_.page().decode(camera, child_.id()).thread.fault.store(signal);
+    child_.machine().witness().on_decoder_crash(decoding.name());
     return decoding.name();
   }
 
@@ -73,6 +74,7 @@ class MasterRole final : public Role {
 
   void on(const messages::DecodeCamera& asked) {
     child_.machine().checks().uses().begin(asked.config.name, Part::master, child_.name());
+    child_.machine().witness().on_decoding(child_.name(), asked.config.name);
     cameras_.erase(asked.camera);
     cameras_.try_emplace(asked.camera, child_, asked);
   }

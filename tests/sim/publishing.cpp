@@ -41,6 +41,7 @@ void Publishing::record(bool on) {
 }
 
 void Publishing::add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory, StreamParameters stream) {
+  child_.machine().witness().on_ring_given(child_.name(), camera_, name_, epoch);
   rings_.push_back({epoch, std::move(memory), std::move(stream)});
 }
 
@@ -86,6 +87,7 @@ bool Publishing::next_packet() {
   if (next == PacketRingReader::Next::broken) accuse(block_.accusation, Accused::worker);
   commit();
   child_.send(messages::PacketRingDone{{output_, rings_.front().epoch}});
+  child_.machine().witness().on_ring_done(camera_, name_, rings_.front().epoch);
   reader_.reset();
   rings_.pop_front();
   return false;
@@ -217,6 +219,7 @@ void Publishing::end() {
   close_file(FileEnd::stopped);
   done_ = true;
   block_.thread.beat.store(0);
+  child_.machine().witness().on_all_done(camera_, name_);
   child_.send(messages::OutputDone{{output_}});
 }
 

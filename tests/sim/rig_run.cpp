@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/placement/missing_gpus.h"
@@ -30,6 +31,7 @@ class Lines final : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
   void sink_it_(const spdlog::details::log_msg& message) override {
     const std::string line(message.payload.data(), message.payload.size());
     machine_.checks().on_log(static_cast<int>(message.level), line);
+    machine_.witness().on_log(line);
     machine_.gpu_watch().on_log(line);
   }
   void flush_() override {}
@@ -98,11 +100,13 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
     Machine machine(world, course, choice);
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("sim", std::make_shared<Lines>(machine)));
     SimPort port(machine);
+    bool settled = false;  // a start that fails again and again may last beyond the course's calm end
     const nanoseconds longest = course.settles ? nanoseconds(longest_end) : longest_end_of_all;
     if (course.settles) {
       world.at(machine.end(), [&] {
         outcome.descriptors = open_descriptors();
-        if (!machine.has_settled()) return;
+        settled = machine.has_settled();
+        if (!settled) return;
         machine.require_all_well();
         if (port.reloads()) world.fail("systemd still waits for the end of a reload");
         machine.mover().check();
@@ -118,9 +122,10 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
     const int status = supervisor->run();
     world.trace(fmt::format("run() returns {}", status));
     if (machine.running() > 0) world.fail("a process is left");
-    machine.checks().on_report(port.report(), course.settles);
+    machine.checks().on_report(port.report(), settled);
+    if (settled) machine.witness().check(nlohmann::json::parse(port.report()));
     const bool may_fail = machine.checks().any_may_be_quarantined() || machine.disk_breaks();
-    if ((course.settles || (course.faults.empty() && course.changes.empty())) && status != 0 && !may_fail)
+    if ((settled || (course.faults.empty() && course.changes.empty())) && status != 0 && !may_fail)
       world.fail(fmt::format("the exit status is {}", status));
     outcome.turns = port.turns();
     outcome.conduct = machine.conduct().finish();

@@ -144,6 +144,7 @@ class Reading {
     report(true, "");
     if (!copying_.pass_video(packet)) return false;
     copying_.pass_sound(pts_);
+    if (asked_.decode && !is_copy(asked_.config.encode)) child_.machine().witness().on_packet(name());
     if (decodes_) pass_to_master(packet);
     arrival_.reset();
     next_at_ += frame_interval;
