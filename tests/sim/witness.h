@@ -1,6 +1,6 @@
 // What the processes of a run did, with which the supervisor's counts have to agree: packets that sources had are
-// decoded once, deaths are counted, a ring that is done is given to nobody, who crashed a master is decoded apart, and a master
-// ends in time.
+// decoded once, deaths are counted, a ring that is done is given to nobody, who crashed a master is decoded apart, and
+// a master ends in time.
 #pragma once
 
 #include <array>
