@@ -38,7 +38,7 @@ class PageWatch {
     for (const auto& [part, id] : body.items()) shown_.erase({part, id.get<unsigned>()});
   }
 
-  // What is different since the last look.
+  // The changes since look() was called last.
   std::vector<Change> look(const RigPage& page) {
     std::vector<Change> changes;
     take("", {{"barrier", fmt::format("{} phases", page.process(page.own()).arrived.load())}}, process_, changes);

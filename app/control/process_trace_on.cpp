@@ -15,15 +15,20 @@
 namespace campipe {
 namespace {
 
-// Several processes append to it: each line by one write.
-void append(const nlohmann::json& line) {
+// -1: this run is not traced.
+int trace_file() {
   static const int file = [] {
     const char* const path = std::getenv("CAMPIPE_TRACE");
     return path == nullptr ? -1 : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   }();
-  if (file < 0) return;
+  return file;
+}
+bool is_traced() { return trace_file() >= 0; }
+
+// Several processes append to it: each line by one write.
+void append(const nlohmann::json& line) {
   const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-  static_cast<void>(::write(file, text.data(), text.size()) > 0);
+  static_cast<void>(::write(trace_file(), text.data(), text.size()) > 0);
 }
 
 struct Traced {
@@ -39,9 +44,12 @@ std::map<pid_t, Traced>& traced() {
 
 }  // namespace
 
-void trace_start(pid_t pid, const std::vector<std::string>& arguments) { append({{"pid", pid}, {"start", arguments}}); }
+void trace_start(pid_t pid, const std::vector<std::string>& arguments) {
+  if (is_traced()) append({{"pid", pid}, {"start", arguments}});
+}
 
 void trace_sent(pid_t pid, std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) {
+  if (!is_traced()) return;
   append({{"pid", pid}, {"to", type}, {"body", body}, {"fds", fds.size()}, {"ns", now_ns()}});
   Traced& process = traced()[pid];
   process.watch.to(type, body);
@@ -51,6 +59,7 @@ void trace_sent(pid_t pid, std::string_view type, const nlohmann::json& body, co
 }
 
 void trace_received(pid_t pid, const Message& message) {
+  if (!is_traced()) return;
   append({{"pid", pid}, {"from", message.type}, {"body", message.body}, {"fds", message.fds.size()}, {"ns", now_ns()}});
 }
 
@@ -62,6 +71,7 @@ void trace_page(pid_t pid) {
 }
 
 void trace_end(pid_t pid, int status) {
+  if (!is_traced()) return;
   traced().erase(pid);
   append({{"pid", pid}, {"status", status}});
 }

@@ -106,7 +106,7 @@ bool GroupGate::is_decided(Deadline until) {
   return outcome_ != SetOutcome::open;
 }
 
-// What is still open then never is decided: the process has to leave.
+// A set that is still open is never decided: the process leaves.
 void GroupGate::act_on_frame() {
   record_decisions();
   if (outcome_ == SetOutcome::broken) {

@@ -1,6 +1,6 @@
 // A move of a camera to another worker, with either of the two workers killed or stopped at steps of it: no frame comes
-// twice, the rig goes on, and every frame is accounted for; the camera is where the command says. All steps are in
-// tests/sim/move_deaths_test.cpp.
+// twice, the rig goes on, and every frame is accounted for; the camera is where the command says. move_deaths_test.cpp
+// in tests/sim kills a worker at every step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

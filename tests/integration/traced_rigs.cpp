@@ -198,7 +198,7 @@ std::vector<json> run_move() {
   return rig.end();
 }
 
-// Its GPU goes, so that it goes on elsewhere.
+// The camera loses its GPU and runs on the CPU.
 std::vector<json> run_lost_gpu() {
   RtspCamera gate({.h264 = h264()});
   const TemporaryFolder folder;
@@ -311,7 +311,7 @@ std::vector<json> run_full_disk() {
   return rig.end();
 }
 
-// It is not there at first; then people begin anew, and that finds it, or the recording does.
+// The disk is missing at the start. A recording that is stopped and started, and one that waits, find it later.
 std::vector<json> run_missing_disk() {
   const std::vector<std::string> names{"gate", "yard", "dock"};
   std::vector<std::unique_ptr<RtspCamera>> sources;

@@ -38,7 +38,7 @@ class Encoding final : private GroupGate::Stream {
   void act_undecided();
   // It waits for GoOn before it looks at a frame of its own.
   [[nodiscard]] bool waits_to_go_on() const { return gate_ != nullptr; }
-  // No frame has come for now.
+  // Encodes what the group has decided meanwhile; called while the node has no frame.
   void follow();
   // Its frames have gone over to another node.
   void hand_over();

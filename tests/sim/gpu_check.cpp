@@ -41,7 +41,7 @@ struct GpuCheck::Run : std::enable_shared_from_this<Run> {
 };
 
 GpuCheck::GpuCheck(World& world, const Gpus& gpus, const Device& device, pid_t pid, bool is_killed, nanoseconds takes)
-    : world_(world), pid_(pid), started_(world.now()), run_(std::make_shared<Run>(world, gpus, device)) {
+    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, gpus, device)) {
   world.in(takes, [run = run_, is_killed] { run->try_it(is_killed); });
 }
 

@@ -78,7 +78,7 @@ struct LoadChild::Run : std::enable_shared_from_this<Run> {
 };
 
 LoadChild::LoadChild(World& world, Owner& owner, pid_t pid, LoadTrouble trouble, Chance chance)
-    : world_(world), pid_(pid), started_(world.now()), run_(std::make_shared<Run>(world, owner, trouble, chance)) {}
+    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, owner, trouble, chance)) {}
 
 LoadChild::~LoadChild() { kill(); }
 

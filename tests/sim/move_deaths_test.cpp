@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -52,13 +51,10 @@ TEST(MoveDeaths, OfTheOldWorkerEndAMoveToOneThatIsAway) {
       {}};
   const sim::Outcome outcome = sim::Seeds({sim::simulated_rigs().at(two_workers)}, 100s).run(0, course);
   EXPECT_EQ(outcome.failure, std::nullopt);
-  const auto lines = [&](const std::string& text) {
-    return std::ranges::count_if(outcome.trace,
-                                 [&](const std::string& line) { return line.find(text) != std::string::npos; });
-  };
-  EXPECT_EQ(lines("log: gate: its work is to go over from worker 0 to worker 1: asked for"), 3);
-  EXPECT_EQ(lines("log: gate: is not moved to worker 1: worker 1 did not get ready for it within 8 s"), 1);
-  EXPECT_EQ(lines("log: gate: is on worker 1 from frame"), 1);
+  EXPECT_EQ(lines_with(outcome, "log: gate: its work is to go over from worker 0 to worker 1: asked for"), 3);
+  EXPECT_EQ(lines_with(outcome, "log: gate: is not moved to worker 1: worker 1 did not get ready for it within 8 s"),
+            1);
+  EXPECT_EQ(lines_with(outcome, "log: gate: is on worker 1 from frame"), 1);
 }
 
 }  // namespace CAMPIPE_FILE

@@ -2,7 +2,6 @@
 // seeds have that.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -25,11 +24,6 @@ constexpr std::size_t two_priorities = 10;
 sim::Outcome with_slow_worker(sim::RigChoice rig, std::vector<sim::MoveWish> moves = {}) {
   const sim::Fault slow{sim::FaultKind::slow, sim::Part::worker, 5s, 40s, 0};
   return sim::Seeds({std::move(rig)}, 100s).run(0, {60s, false, {slow}, std::move(moves), {}});
-}
-
-bool logs(const sim::Outcome& outcome, const std::string& text) {
-  return std::ranges::any_of(outcome.trace,
-                             [&](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
 TEST(SimulatedOverload, LosesFramesWithPolicyDrop) {
@@ -59,7 +53,7 @@ TEST(SimulatedOverload, HasNobodyGiveWayWhereAMoveHelps) {
   for (nlohmann::json& camera : file.at("cameras")) camera["drop_policy"] = "drop";
   const sim::Outcome outcome = with_slow_worker({file, false});
   EXPECT_EQ(outcome.failure, std::nullopt);
-  EXPECT_TRUE(logs(outcome, "log: door: is on worker 1 from frame"));
+  EXPECT_GT(lines_with(outcome, "log: door: is on worker 1 from frame"), 0);
   EXPECT_FALSE(outcome.reached.contains("a camera gives way"));
 }
 
@@ -68,10 +62,11 @@ TEST(SimulatedOverload, KeepsWhatWasMovedByHand) {
   const sim::Outcome outcome =
       with_slow_worker(sim::simulated_rigs().at(three_cameras), {{2s, door, 1}, {3s, door, 0}});
   EXPECT_EQ(outcome.failure, std::nullopt);
-  EXPECT_TRUE(logs(outcome, "log: yard: is on worker 1 from frame"));
-  EXPECT_TRUE(
-      logs(outcome, "and none of its cameras can go over to one that has room: door: somebody has moved it there"));
-  EXPECT_FALSE(logs(outcome, "log: door: its work is to go over from worker 0 to worker 1: worker 0 is late"));
+  EXPECT_GT(lines_with(outcome, "log: yard: is on worker 1 from frame"), 0);
+  EXPECT_GT(lines_with(outcome,
+                       "and none of its cameras can go over to one that has room: door: somebody has moved it there"),
+            0);
+  EXPECT_EQ(lines_with(outcome, "log: door: its work is to go over from worker 0 to worker 1: worker 0 is late"), 0);
 }
 
 }  // namespace CAMPIPE_FILE

@@ -1,7 +1,10 @@
 // One run of a simulated rig: the real supervisor on a simulated machine.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +26,12 @@ struct Outcome {
   std::uint64_t turns = 0;        // of the supervisor's loop
   std::uint64_t descriptors = 0;  // that were open when SIGTERM came
 };
+
+// Lines of its trace that have this in them.
+inline std::ptrdiff_t lines_with(const Outcome& outcome, const std::string& text) {
+  return std::ranges::count_if(outcome.trace,
+                               [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
 
 // In a process of its own, since logging is one for a process. `on_hopeless` is called where the supervisor does not
 // end, and must end the process.
