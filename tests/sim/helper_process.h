@@ -1,5 +1,5 @@
-// What the simulated helper processes of the supervisor have alike: each runs by events, takes no CPU, and has nothing to
-// poll, since the supervisor looks in each turn of its loop.
+// What the simulated helper processes of the supervisor have alike: each runs by events, takes no CPU, and has nothing
+// to poll, since the supervisor looks in each turn of its loop.
 #pragma once
 
 #include <sys/types.h>
