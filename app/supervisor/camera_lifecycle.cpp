@@ -9,7 +9,7 @@
 #include "app/control/messages/to_publisher.h"
 #include "app/control/messages/to_source.h"
 #include "app/supervisor/accounting.h"
-#include "app/supervisor/remote_stages.h"
+#include "app/supervisor/remote_parts.h"
 #include "core/log.h"
 #include "ipc/counter_table.h"
 

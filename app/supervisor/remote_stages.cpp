@@ -1,27 +1,15 @@
 #include "app/supervisor/remote_stages.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "app/config/remote_place.h"
 #include "app/config/rig_settings.h"
 #include "app/control/messages/links.h"
 #include "app/control/messages/shared_links.h"
+#include "app/supervisor/remote_parts.h"
 #include "core/log.h"
 #include "ipc/edge_blocks.h"
 
 namespace campipe {
-namespace {
-
-std::string peer_of(const CameraNode& node) { return remote_place(node.remote)->node; }
-std::string part_of(const CameraNode& node) { return remote_part_name(node.tile, node.first_filter); }
-
-const CameraEdge& output_of(const Camera& camera, const CameraNode& node) {
-  return *std::ranges::find_if(camera.edges,
-                               [&](const CameraEdge& edge) { return edge.writer == node.id && !edge.cell; });
-}
-
-}  // namespace
 
 std::string link_there(const std::string& camera, const std::string& part, const std::string& node) {
   return camera + "/" + part + "/there from " + node;
@@ -48,7 +36,7 @@ void RemoteStages::follow(Camera& camera, CameraNode& node) {
   const messages::OfferedLinks* const offered = exchange_.offered_by(peer);
   if (offered == nullptr || !process.child || process.child->killed()) return;
   if (!node.links.key.empty() && node.links.key != offered->key) {
-    spdlog::info("{}: its {} goes on at node '{}', which was restarted", camera.name(), part_of(node), peer);
+    spdlog::info("{}: its {} goes on at node '{}', which was restarted", camera.name(), remote_part_of(node), peer);
     node.links.begin_again();
   }
   tell(camera, node, process, *offered);
@@ -61,7 +49,7 @@ void RemoteStages::say_if_missing(const Camera& camera, const CameraNode& node) 
   } else if (exchange_.knows(node_name(*rig_.settings().cluster)) && missing_.insert(peer).second) {
     spdlog::warn(
         "{}: its {} waits for node '{}', which is not in the cluster: start it, or name another one in placement",
-        camera.name(), part_of(node), peer);
+        camera.name(), remote_part_of(node), peer);
   }
 }
 
@@ -69,9 +57,9 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& proces
                         const messages::OfferedLinks& offered) {
   StageLinks& links = node.links;
   const std::string peer = peer_of(node);
-  const CameraEdge& output = output_of(camera, node);
+  const CameraEdge& output = remote_edge_of(camera, node);
   const std::string own = node_name(*rig_.settings().cluster);
-  const std::string back = link_back(camera.name(), part_of(node), own);
+  const std::string back = link_back(camera.name(), remote_part_of(node), own);
   if (links.key.empty()) {
     const auto transport = exchange_.transport_with(peer, offered, false);
     if (!transport) return;
@@ -84,7 +72,7 @@ void RemoteStages::tell(Camera& camera, CameraNode& node, ManagedProcess& proces
   exchange_.offer(links, back);
   messages::SendLink there;
   there.edge = output.id;
-  there.name = link_there(camera.name(), part_of(node), own);
+  there.name = link_there(camera.name(), remote_part_of(node), own);
   exchange_.follow_sending(links, process, std::move(there), peer, offered);
 }
 
@@ -92,16 +80,6 @@ void RemoteStages::on_death() {
   for (Camera& camera : rig_.cameras.all()) {
     for (CameraNode& node : camera.nodes) node.links.begin_again();
   }
-}
-
-std::optional<std::string> waits_for_node(const Camera& camera, const RigPage& page) {
-  for (const CameraNode* const node : camera.planned_nodes()) {
-    if (node->remote.empty() || node->done) continue;
-    const LinkBlock& links = page.link(output_of(camera, *node).id, node->process());
-    if (links.there.connected != 1 || links.counts.connected != 1)
-      return "waits for node '" + peer_of(*node) + "', where its " + part_of(*node) + " is done";
-  }
-  return std::nullopt;
 }
 
 nlohmann::json stage_link(const std::string& camera, const std::string& part) {
@@ -112,9 +90,9 @@ void RemoteStages::add_status(nlohmann::json& links) const {
   for (const Camera& camera : rig_.cameras.all()) {
     for (const CameraNode& node : camera.nodes) {
       if (node.remote.empty() || node.links.key.empty()) continue;
-      const LinkBlock& block = rig_.page.link(output_of(camera, node).id, node.process());
+      const LinkBlock& block = rig_.page.link(remote_edge_of(camera, node).id, node.process());
       const auto add = [&](const LinkCounts& counts, bool sends, LinkTransport transport) {
-        links.push_back(link_status(stage_link(camera.name(), part_of(node)), peer_of(node), sends, transport,
+        links.push_back(link_status(stage_link(camera.name(), remote_part_of(node)), peer_of(node), sends, transport,
                                     exchange_.encrypts(), counts.connected == 1, counts));
       };
       add(block.there, true, node.links.sends_by);

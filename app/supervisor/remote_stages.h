@@ -41,8 +41,6 @@ class RemoteStages {
 // east". `node`: the camera's. While a camera moves, its part is done for two.
 std::string link_there(const std::string& camera, const std::string& part, const std::string& node);
 std::string link_back(const std::string& camera, const std::string& part, const std::string& node);
-// Why nothing comes of the camera's frames: a node that does a part of it is not there. Nothing: all are.
-std::optional<std::string> waits_for_node(const Camera& camera, const RigPage& page);
 // What they are for, in the status.
 nlohmann::json stage_link(const std::string& camera, const std::string& part);
 
