@@ -40,14 +40,6 @@ std::uint32_t random_seed(Port& port) {
   return seed;
 }
 
-// Of this node alone: several may run on one machine.
-std::filesystem::path folder_of(const RigState& rig) {
-  if (!rig.config->cluster) return {};
-  return rig.options.state / "clusters" / rig.config->cluster->name / node_name(*rig.config->cluster);
-}
-
-std::filesystem::path rig_file_in(const std::filesystem::path& folder) { return folder / "rig.yaml"; }
-
 // All that it records of itself has its first group of pictures in a file. Where nothing is recorded, or only what
 // moves, it has to deliver.
 bool is_recorded(const Camera& camera, const RigPage& page) {
@@ -99,8 +91,6 @@ std::string problem_in(const std::vector<ConfigError>& errors, const std::string
 
 }  // namespace
 
-std::filesystem::path cluster_rig_file(const RigState& rig) { return rig_file_in(folder_of(rig)); }
-
 ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster, Port& port,
                        std::function<void(const std::string&)> on_refused)
     : rig_(rig),
@@ -109,7 +99,6 @@ ClusterRig::ClusterRig(RigState& rig, Processes& processes, CameraRoster& roster
       start_(port.starter()),
       on_refused_(std::move(on_refused)),
       instance_(hex_of(port.random_bytes(16))),
-      folder_(folder_of(rig)),
       pacer_(random_seed(port)),
       pushes_(rig, processes) {}
 
@@ -123,7 +112,8 @@ bool ClusterRig::is_on() const { return rig_.config->cluster.has_value(); }
 
 void ClusterRig::send_setup(ManagedProcess& process) {
   offered_ = offer();
-  messages::JoinCluster join{*rig_.config->cluster, instance_, folder_.string(), rig_.options.text, offered_, {}};
+  messages::JoinCluster join{*rig_.config->cluster, instance_, rig_.cluster_folder().string(),
+                             rig_.options.text,     offered_,  {}};
   if (duties_) {
     for (const auto& [name, leaves] : *duties_) join.duties.push_back({name, rig_.fences.at(name)});
   }
@@ -145,7 +135,7 @@ void ClusterRig::send_recorded() {
 }
 
 void ClusterRig::on(const messages::ClusterRigWritten& written) {
-  if (written.file != (rig_file_in(folder_)).string() || written.revision < 0)
+  if (written.file != rig_.cluster_rig_file().string() || written.revision < 0)
     throw BadMessage("a rig in a file that it was not given");
   if (written.revision != loaded_) newest_ = written.revision;
 }
@@ -247,14 +237,14 @@ void ClusterRig::follow_load() {
   const bool may_be_better = is_unusable_ || !conditions_.empty() || awaits_ != awaited();
   if (!newest_ && may_be_better && Clock::now() >= load_again_) newest_ = loaded_;
   if (!newest_) return;
-  load_ = std::make_unique<LoadProcess>(LoadJob{rig_file_in(folder_)}, start_);
+  load_ = std::make_unique<LoadProcess>(LoadJob{rig_.cluster_rig_file()}, start_);
   loading_ = *std::exchange(newest_, std::nullopt);
 }
 
 std::string ClusterRig::describe(const std::vector<ConfigError>& errors) const {
   std::string text;
   for (const ConfigError& error : errors)
-    text += (text.empty() ? "" : "; ") + format(error, (rig_file_in(folder_)).string());
+    text += (text.empty() ? "" : "; ") + format(error, rig_.cluster_rig_file().string());
   return text;
 }
 

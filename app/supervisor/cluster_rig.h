@@ -33,9 +33,6 @@ namespace campipe {
 struct CameraConfig;
 struct LoadedConfig;
 
-// Where the process `cluster` writes the rig that counts.
-std::filesystem::path cluster_rig_file(const RigState& rig);
-
 class ClusterRig {
  public:
   // `on_refused`: this rig must not run, since another one has the node's name.
@@ -103,7 +100,6 @@ class ClusterRig {
   StartProcess start_;  // what loads a rig, and looks for links
   std::function<void(const std::string&)> on_refused_;
   std::string instance_;
-  std::filesystem::path folder_;
   std::optional<std::int64_t> newest_;  // revision that is to be read
   std::int64_t loading_ = 0;
   std::optional<std::int64_t> loaded_;

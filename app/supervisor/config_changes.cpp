@@ -14,7 +14,6 @@
 #include "app/control/messages/to_publisher.h"
 #include "app/placement/missing_gpus.h"
 #include "app/supervisor/answers.h"
-#include "app/supervisor/cluster_rig.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -170,7 +169,7 @@ void ConfigChanges::forget_gpus() {
 
 std::optional<messages::Answer> ConfigChanges::begin(const messages::Reload&) {
   spdlog::info("reading {} again", rig_.options.config.string());
-  service_.reloading();
+  events_.on_reload();
   begin_load({rig_.options.config}, [this](const LoadedConfig& loaded) { return take(loaded); });
   return std::nullopt;
 }
@@ -203,10 +202,10 @@ std::optional<messages::Answer> ConfigChanges::begin_for_cluster(const Change& a
         return std::optional(refusal_of(loaded.errors, is_wrong ? 400 : 409, "the cluster's rig"));
       }
       change.digest = loaded.digest;
-      change_cluster_(std::move(change), asker);
+      events_.change_cluster(std::move(change), asker);
       return std::optional(messages::Answer{answered_elsewhere, {}});
     };
-    begin_load({cluster_rig_file(rig_), all}, std::move(then));
+    begin_load({rig_.cluster_rig_file(), all}, std::move(then));
     return std::nullopt;
   }
 }
@@ -260,7 +259,7 @@ void ConfigChanges::end_reload(const messages::Answer& answer) {
     spdlog::error("not reloaded: {}", error.get<std::string>());
   }
   if (answer.body.contains("error")) spdlog::error("not reloaded: {}", answer.body["error"].get<std::string>());
-  show_ready_();
+  events_.on_reloaded();
 }
 
 // Nothing: it is good.

@@ -18,7 +18,6 @@
 #include "app/control/messages/answer.h"
 #include "app/control/messages/requests.h"
 #include "app/supervisor/camera_roster.h"
-#include "app/supervisor/service.h"
 
 namespace campipe {
 
@@ -32,18 +31,16 @@ struct ChangeRig;
 
 class ConfigChanges {
  public:
-  // Answers who asked, when the cluster's rig has been changed, or was not.
-  using ChangeCluster = std::function<void(messages::ChangeRig change, pid_t asker)>;
-  // `start`: starts what loads the configuration. `show_ready`: a reload is over.
-  ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, ServiceNotifier& service, StartProcess start,
-                std::function<void()> show_ready, ChangeCluster change_cluster)
-      : rig_(rig),
-        processes_(processes),
-        roster_(roster),
-        service_(service),
-        start_(std::move(start)),
-        show_ready_(std::move(show_ready)),
-        change_cluster_(std::move(change_cluster)) {}
+  struct Events {
+    // A reload begins, and is over.
+    std::function<void()> on_reload;
+    std::function<void()> on_reloaded;
+    // The cluster's rig is to be changed; whoever gets this answers the asker.
+    std::function<void(messages::ChangeRig change, pid_t asker)> change_cluster;
+  };
+  // `start`: starts what loads the configuration.
+  ConfigChanges(RigState& rig, Processes& processes, CameraRoster& roster, StartProcess start, Events events)
+      : rig_(rig), processes_(processes), roster_(roster), start_(std::move(start)), events_(std::move(events)) {}
 
   // `asker`: the publisher whose servers ask, which is answered when the change has been made; 0: SIGHUP does.
   void ask(messages::ConfigChange change, pid_t asker);
@@ -102,10 +99,8 @@ class ConfigChanges {
   RigState& rig_;
   Processes& processes_;
   CameraRoster& roster_;
-  ServiceNotifier& service_;
   StartProcess start_;
-  std::function<void()> show_ready_;
-  ChangeCluster change_cluster_;
+  Events events_;
   CameraChanges changes_;        // since the file was read last
   std::deque<Waiting> waiting_;  // while load_ is at work, for the first one
   std::unique_ptr<LoadProcess> load_;

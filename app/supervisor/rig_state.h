@@ -57,6 +57,10 @@ struct RigState {
   Clock::time_point next_status = {};  // likewise, of the status for the publisher's servers
 
   [[nodiscard]] const RigSettings& settings() const;  // those of its configuration
+  // A node of a cluster keeps its files in a folder of its own, since several nodes may run on one machine.
+  [[nodiscard]] std::filesystem::path cluster_folder() const;
+  // The process `cluster` writes the cluster's rig to this file.
+  [[nodiscard]] std::filesystem::path cluster_rig_file() const { return cluster_folder() / "rig.yaml"; }
 };
 
 }  // namespace campipe

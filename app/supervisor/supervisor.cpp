@@ -80,9 +80,9 @@ Supervisor::Supervisor(const RigConfig& rig, const Machine& machine, const RunOp
                   [this](ManagedProcess& process, const ExitInfo& info) { return on_death(process, info); },
                   [this](const ManagedProcess& process) { return needed(process); },
                   [this](const ManagedProcess& process) { return lost_gpus_.is_doubtful(process.place.gpu); }}),
-      changes_(
-          rig_, processes_, roster_, service_, port_.starter(), [this] { show_ready(); },
-          [this](messages::ChangeRig change, pid_t asker) { cluster_control_.ask(std::move(change), asker); }) {
+      changes_(rig_, processes_, roster_, port_.starter(),
+               {[this] { service_.reloading(); }, [this] { show_ready(); },
+                [this](messages::ChangeRig change, pid_t asker) { cluster_control_.ask(std::move(change), asker); }}) {
   port_.log().take_own_log(options.log_level);
   rig_.costs = port_.read_costs(machine.devices);
   require_cluster(rig);
