@@ -13,7 +13,7 @@
 #include "app/placement/stand_ins.h"
 #include "app/supervisor/accounting.h"
 #include "app/supervisor/camera_parts.h"
-#include "app/supervisor/status_view.h"
+#include "app/supervisor/outcome.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "core/log.h"

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "app/supervisor/outcome.h"
 #include "app/supervisor/report.h"
 #include "core/log.h"
 #include "core/milliseconds_text.h"
@@ -85,24 +86,6 @@ std::string format_line(const CameraStatus& c) {
   if (c.gpu != "cpu") line += " on GPU " + c.gpu;
   if (!c.note.empty()) line += ", " + c.note;
   return line;
-}
-
-std::string format_outcome(const Output& output, const FrameCounts& counts) {
-  std::string text =
-      fmt::format("{}, {} frames decoded, {} encoded", name_of(output.state), counts.decoded, counts.encoded);
-  if (counts.repeated > 0) text += fmt::format(" ({} repeated)", counts.repeated);
-  const OutputRecording& recording = output.recording;
-  for (const auto& [cause, number] : counts.dropped) text += fmt::format(", {} dropped ({})", number, cause);
-  if (!recording.file.empty()) text += fmt::format(", {} recorded", counts.recorded);
-  if (counts.unrecorded > 0) text += fmt::format(", {} not recorded", counts.unrecorded);
-  if (!recording.file.empty()) text += fmt::format("; newest file: {}", recording.file);
-  if (!recording.paused.empty()) text += fmt::format("; recording paused: {}", recording.paused);
-  if (!output.reason.empty()) text += fmt::format("; {}", output.reason);
-  return text;
-}
-
-std::string format_summary(const Output& output, const FrameCounts& counts) {
-  return output.config.name + ": " + format_outcome(output, counts);
 }
 
 StatusView::StatusView(Terminal& terminal)
@@ -234,7 +217,8 @@ void StatusView::finish(const Cameras& cameras, const RigPage& page) {
   const bool json = log_format() == LogFormat::json;
   for (const Camera& camera : cameras.all()) {
     for (const Output& output : camera.outputs) {
-      const std::string summary = printable(format_summary(output, count(camera, output, page)));
+      const std::string summary =
+          printable(output.config.name + ": " + format_outcome(output, count(camera, output, page)));
       const auto now = utc_now();
       out_.put((json ? json_log_line(now, "info", "supervisor", summary) : summary) + "\n");
     }

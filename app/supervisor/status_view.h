@@ -36,9 +36,6 @@ struct CameraStatus {
 std::vector<std::string> format_table(const std::vector<CameraStatus>& cameras, double uptime_s, unsigned width,
                                       bool over = false);
 std::string format_line(const CameraStatus& camera);
-// What became of an output: its state, counts, files and reason; and that with its name, when the rig has ended.
-std::string format_outcome(const Output& output, const FrameCounts& counts);
-std::string format_summary(const Output& output, const FrameCounts& counts);
 
 // Which cameras are worth a line of the log: 8,640 lines a day for each would hide what happens.
 class ChangesToLog {
