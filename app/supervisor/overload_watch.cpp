@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "app/supervisor/source_waits.h"
 #include "app/supervisor/stream_age.h"
 #include "core/log.h"
 

@@ -14,9 +14,6 @@
 
 namespace campipe {
 
-// More than one in twenty of the frames that came.
-constexpr bool is_overload(std::uint64_t queue_full, std::uint64_t came) { return queue_full * 20 > came; }
-
 // Of a camera, so far and now.
 struct WorkerLoad {
   std::uint64_t decoded = 0;

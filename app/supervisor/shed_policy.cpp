@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "app/supervisor/overload_watch.h"
+#include "app/supervisor/source_waits.h"
 
 namespace campipe {
 namespace {
