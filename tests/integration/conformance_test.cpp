@@ -30,7 +30,7 @@ constexpr std::array<std::pair<sim::Varies, std::uint64_t>, 3> tried{
     {{sim::Varies::moves, 150}, {sim::Varies::configuration, 700}, {sim::Varies::placement, 60}}};
 
 // Facts of simulated roles that those of the traced rigs lack: what is in the fact, and why.
-constexpr std::array<std::pair<const char*, const char*>, 14> seldom{
+constexpr std::array<std::pair<const char*, const char*>, 12> seldom{
     {{"source_ring, source_ring", "for packets of megabytes a larger ring is made"},
      {"source_ring: epoch follows", "a larger ring follows the first one"},
      {"sent_stream, source_over", "of a camera of another codec, which the test's cannot have"},
@@ -41,8 +41,6 @@ constexpr std::array<std::pair<const char*, const char*>, 14> seldom{
      {"node_done of what it does not have", "a part is asked to end, as the next one's GPU is gone"},
      {"failed", "of a recording, for an error that no waiting mends: of a container or a library"},
      {"file: begins, closed", "the publisher dies while its recording is stopped or paused"},
-     {"source video: packet_ring, packet_ring", "a camera that is copied has sent another stream for long enough"},
-     {"source packet_ring: epoch follows", "the ring of the other stream follows the first one"},
      {"barrier: begins, 1 phases", "not seen before it arrives"},
      {"viewers: begins, there are some", "seen before a publisher says that those of the one before are gone"}}};
 

@@ -176,6 +176,8 @@ std::vector<json> run_camera_that_is_away() {
   away = false;
   rig.wait_for_log("yard: delivers again", 2);
   rig.wait_for_log("gate: delivers again", 2);
+  rig.wait_for_more("gate-1.mp4");
+  rig.wait_for_more("yard-1.mp4");
   return rig.end();
 }
 

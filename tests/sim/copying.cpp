@@ -36,7 +36,8 @@ Copying::Copying(Child& child, const messages::ReadCamera& asked)
 
 std::int64_t Copying::resumes_at() const { return resumes_at_; }
 
-void Copying::begin(bool is_other) {
+void Copying::begin(bool is_other, const FrameFormat& format) {
+  format_ = format;
   if (is_other) ++stream_;
   for (Track& track : video_) {
     track.need_key = true;
@@ -67,7 +68,7 @@ void Copying::open(Track& track, const char* what) {
   stream.codec = "h264";
   stream.encoder = "copy";
   stream.extradata = headers();
-  stream.format = frame_format();
+  stream.format = format_;
   stream.frame_rate = frame_rate + static_cast<int>(stream_);
   child_.send(messages::PacketRing{track.output, epoch, stream}, {track.ring->memory().fd()});
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/control/messages/to_source.h"
+#include "core/frame.h"
 #include "ipc/packet_ring.h"
 
 namespace campipe::sim {
@@ -22,7 +23,7 @@ class Copying {
   // Until then something has been passed on by a source before; -1: nothing.
   [[nodiscard]] std::int64_t resumes_at() const;
   // The source was opened; sometimes it sends another stream than before.
-  void begin(bool is_other);
+  void begin(bool is_other, const FrameFormat& format);
   // False: it waits for room; it is to be tried again with the same packet.
   bool pass_video(const PacketView& packet);
   void pass_sound(std::int64_t at);
@@ -46,6 +47,7 @@ class Copying {
   std::string camera_;
   bool blocks_;
   std::int64_t resumes_at_ = -1;
+  FrameFormat format_;
   unsigned stream_ = 0;  // another one is known by its number
   std::vector<Track> video_;
   std::vector<Track> sound_;

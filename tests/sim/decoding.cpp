@@ -78,7 +78,7 @@ bool Decoding::next_packet() {
   std::uint64_t number = 0;
   switch (reader_->next(packet, number, Clock::now())) {
     case PacketRingReader::Next::packet:
-      pending_ = Pending{packet.dts, number, packet.key, packet.times};
+      pending_ = Pending{packet.dts, number, packet.key, size_in(packet.data), packet.times};
       return true;
     case PacketRingReader::Next::timeout:
       return false;
@@ -101,6 +101,7 @@ bool Decoding::take() {
   if (!has_begun()) return false;
   if (!decodes_ && !is_wanted()) return leave_out();
   if (pending_->key && std::exchange(renew_, false)) close_ring();
+  if (ring_ && pending_->size != size_ && !was_passed(pending_->number)) close_ring();
   if (!ring_) open_ring();
   if (!was_passed(pending_->number)) {
     if (is_left_out()) {
@@ -171,7 +172,7 @@ bool Decoding::may_publish() {
     had_reader_ = true;
     reader_away_since_.reset();
   } else if (policy_ == DropPolicy::drop) {
-    if (!had_reader_) return true;
+    if (!had_reader_) return !waits_out_burst();
     if (!reader_away_since_) reader_away_since_ = Clock::now();
     return Clock::now() > *reader_away_since_ + worker_away;
   } else {
@@ -186,11 +187,11 @@ bool Decoding::has_room() {
       Clock::now(), [] { return true; }, FrameRingWriter::Readers::all);
 }
 
-// What was held up comes at once. For a time the worker may take that in, while newer packets wait in their ring; and
-// for as long again once it has kept up.
+// What was held up comes at once, and a new ring has no reader yet. For a time the worker may take that in, while newer
+// packets wait in their ring; and for as long again once it has kept up.
 bool Decoding::waits_out_burst() {
   const auto now = Clock::now();
-  if (!has_room()) {
+  if (!has_reader() || !has_room()) {
     if (!waits_since_) waits_since_ = now;
     late_ = now;
     return now - *waits_since_ < burst_left_;
@@ -208,10 +209,7 @@ void Decoding::publish() {
   const auto packet = static_cast<std::uint64_t>(pending_->number);
   const auto slot = ring_->claim();
   if (!slot) return count_drop(edge_block_, DropCause::queue_full, packet, base_ + published_);
-  FrameRecord record;
-  record.format = frame_format();
-  record.stride = {width, width / 2, width / 2};
-  record.offset = {0, width * height, width * height + width * height / 4};
+  FrameRecord record = frame_record(pending_->size);
   record.times = pending_->times;
   record.times.decoded = record.times.published = now_ns();
   if (sets_) enter_set(record.times);
@@ -242,7 +240,8 @@ void Decoding::open_ring() {
   spec.slot_bytes = static_cast<std::size_t>(width) * height * 3 / 2;
   spec.epoch = epoch_;
   spec.base = base_ + published_;
-  spec.expected = frame_format();
+  size_ = pending_->size;
+  spec.expected = frame_format(size_);
   ring_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
   ring_->on_faulty_reader([this] { accuse(edge_block_.accusation, Accused::other_end); });
   child_.machine().on_ring(child_, name_, "frames", epoch_);

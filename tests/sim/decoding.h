@@ -17,6 +17,7 @@
 #include "ipc/frame_ring.h"
 #include "ipc/packet_ring.h"
 #include "tests/sim/child.h"
+#include "tests/sim/rates.h"
 
 namespace campipe::sim {
 
@@ -51,6 +52,7 @@ class Decoding {
     std::int64_t number = 0;  // of the camera's packets
     std::uint64_t in_ring = 0;
     bool key = false;
+    FrameSize size{};
     FrameTimes times;
     Clock::time_point since = Clock::now();
   };
@@ -102,6 +104,7 @@ class Decoding {
   std::uint64_t newest_key_ = 0;
   std::optional<Pending> pending_;
   std::unique_ptr<FrameRingWriter> ring_;
+  FrameSize size_{};  // of its frames
   std::deque<std::unique_ptr<FrameRingWriter>> old_rings_;
   std::uint64_t published_ = 0;
   Clock::time_point began_at_ = Clock::now();

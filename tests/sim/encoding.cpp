@@ -50,7 +50,8 @@ void Encoding::give_up(std::uint64_t number, DropCause cause) {
   resolved_ = number;
 }
 
-void Encoding::push(const FrameTimes& times, std::uint64_t number) {
+void Encoding::push(const FrameTimes& times, std::uint64_t number, FrameSize size) {
+  newest_ = size;
   give_up(number - 1, DropCause::part_missing);
   resolved_ = number;
   resumes_ = false;
@@ -89,7 +90,7 @@ bool Encoding::has_finished() {
 }
 
 void Encoding::encode(const FrameRef& /*frame*/, const FrameTimes& times, std::uint64_t /*number*/) {
-  waiting_.push_back({times, Clock::now()});
+  waiting_.push_back({times, newest_, Clock::now()});
 }
 
 void Encoding::drop(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }
@@ -120,6 +121,10 @@ void Encoding::go_on(const messages::GoOn::Output& from, bool died) {
 
 void Encoding::shrink(bool half) {
   if (std::exchange(half_size_, half) == half || !ring_) return;
+  end_ring();
+}
+
+void Encoding::end_ring() {
   close();
   ring_.reset();
   need_key_ = true;
@@ -142,7 +147,8 @@ bool Encoding::push_to_ring(const Waiting& frame) {
     drop(DropCause::unwatched);
     return true;
   }
-  if (!ring_) open();
+  if (ring_ && frame.size != size_) end_ring();
+  if (!ring_) open(frame.size);
   PacketView packet;
   packet.data = packet_bytes;
   packet.key = frames_ == 0 || need_key_ || frames_ % group_of_pictures == 0;
@@ -165,12 +171,13 @@ bool Encoding::push_to_ring(const Waiting& frame) {
   return true;
 }
 
-void Encoding::open() {
+void Encoding::open(FrameSize size) {
   StreamParameters stream;
   stream.codec = "h264";
   stream.encoder = "libx264";
   stream.extradata = headers();
-  stream.format = frame_format();
+  size_ = size;
+  stream.format = frame_format(size);
   stream.frame_rate = frame_rate;
   if (half_size_) {
     stream.format.width /= 2;

@@ -17,6 +17,7 @@
 #include "ipc/encode_block.h"
 #include "ipc/packet_ring.h"
 #include "tests/sim/child.h"
+#include "tests/sim/rates.h"
 
 namespace campipe::sim {
 
@@ -29,7 +30,7 @@ class Encoding final : private GroupGate::Stream {
   // It takes another frame: none waits that has to be pushed first.
   [[nodiscard]] bool has_room() const;
   // `number`: of the source's frames. Where it is made of joined frames, those before it that have not come are lost.
-  void push(const FrameTimes& times, std::uint64_t number);
+  void push(const FrameTimes& times, std::uint64_t number, FrameSize size);
   // Likewise, of one that will not come.
   void give_up(std::uint64_t number, DropCause cause);
   // A set of it is decided.
@@ -57,6 +58,7 @@ class Encoding final : private GroupGate::Stream {
  private:
   struct Waiting {
     FrameTimes times;
+    FrameSize size{};
     Clock::time_point since;
   };
 
@@ -64,7 +66,9 @@ class Encoding final : private GroupGate::Stream {
   void encode(const FrameRef& frame, const FrameTimes& times, std::uint64_t number) override;
   void drop(DropCause cause) override;
   void note_set(const FrameTimes& times, bool pushed);
-  void open();
+  // The next packet begins another one, with a key frame.
+  void end_ring();
+  void open(FrameSize size);
   // False: with policy block it waits for room.
   bool push_to_ring(const Waiting& frame);
 
@@ -83,8 +87,10 @@ class Encoding final : private GroupGate::Stream {
   std::unique_ptr<GroupGate> gate_;              // null: it is in no group
   std::optional<Clock::time_point> arrived_at_;  // at a set that is not decided yet
   bool finishes_ = false;
+  FrameSize newest_{};  // size of the frame that was pushed last
   std::deque<Waiting> waiting_;
   std::optional<PacketRingWriter> ring_;
+  FrameSize size_{};  // of the frames in it
   std::uint64_t pushed_ = 0;
   std::uint64_t frames_ = 0;
   bool need_key_ = false;

@@ -35,8 +35,9 @@ FrameOutput::FrameOutput(Child& child, const messages::WrittenEdge& asked)
       epoch_(asked.epoch),
       base_(asked.base) {}
 
-bool FrameOutput::is_ready() {
-  if (!ring_ || std::exchange(renew_, false)) open();
+bool FrameOutput::is_ready(FrameSize size) {
+  const bool is_other = std::exchange(size_, size) != size;
+  if (!ring_ || is_other || std::exchange(renew_, false)) open();
   if (!since_) {
     since_ = Clock::now();
     awaits_ = std::exchange(is_new_, false);
@@ -80,10 +81,7 @@ void FrameOutput::write(const FrameTimes& times, std::uint64_t source_number) {
     counter(block_.unpublished, has_reader ? DropCause::queue_full : DropCause::worker_lost).fetch_add(1);
     return ring_->resolve(source_number);
   }
-  FrameRecord record;
-  record.format = frame_format();
-  record.stride = {width, width / 2, width / 2};
-  record.offset = {0, width * height, width * height + width * height / 4};
+  FrameRecord record = frame_record(size_);
   record.times = times;
   record.times.published = now_ns();
   record.source_number = source_number;
@@ -117,7 +115,7 @@ void FrameOutput::open() {
   spec.slot_bytes = static_cast<std::size_t>(width) * height * 3 / 2;
   spec.epoch = epoch_;
   spec.base = base_ + published_;
-  spec.expected = frame_format();
+  spec.expected = frame_format(size_);
   ring_ = std::make_unique<FrameRingWriter>(FrameRingMemory::create(spec));
   ring_->on_faulty_reader([this] { accuse(block_.accusation, Accused::other_end); });
   is_stuck_ = false;

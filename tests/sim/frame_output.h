@@ -12,6 +12,7 @@
 #include "ipc/edge_blocks.h"
 #include "ipc/frame_ring.h"
 #include "tests/sim/child.h"
+#include "tests/sim/rates.h"
 
 namespace campipe::sim {
 
@@ -20,8 +21,8 @@ class FrameOutput {
   FrameOutput(Child& child, const messages::WrittenEdge& asked);
 
   [[nodiscard]] EdgeId edge() const { return edge_; }
-  // The next frame can be written, or is lost: it need not wait any more.
-  [[nodiscard]] bool is_ready();
+  // The next frame, of that size, can be written, or is lost: it need not wait any more.
+  [[nodiscard]] bool is_ready(FrameSize size);
   // Only then.
   void write(const FrameTimes& times, std::uint64_t source_number);
   // The next frame is not written: nobody is waited for any more.
@@ -52,6 +53,7 @@ class FrameOutput {
   std::uint64_t epoch_;
   std::uint64_t base_;
   std::unique_ptr<FrameRingWriter> ring_;
+  FrameSize size_{};  // of its frames, and of the next one
   std::uint64_t published_ = 0;
   std::optional<Clock::time_point> since_;     // the next frame waits
   std::optional<FrameRingWriter::Slot> slot_;  // for it

@@ -76,7 +76,7 @@ void MosaicInput::take_tick() {
   const std::uint64_t tick = next_ + (catches_up ? 0 : behind);
   next_ = tick + 1;
   look_at_cells();
-  frame_ = Frame{tick + 1, tick + 1, times_of(tick), 0, tick + 1};
+  frame_ = Frame{tick + 1, tick + 1, FrameSize::usual, times_of(tick), 0, tick + 1};
 }
 
 void MosaicInput::look_at_cells() {

@@ -30,8 +30,8 @@ class RingInput final : public NodeInput {
 
   std::optional<Frame> next() override {
     if (!lease_ && !take()) return std::nullopt;
-    return Frame{lease_->number, lease_->source_number, lease_->times, reader_->taken(),
-                 FrameRingObserver(rings_.front().memory).published()};
+    return Frame{lease_->number, lease_->source_number, size_of(lease_->frame.view.format),
+                 lease_->times,  reader_->taken(),      FrameRingObserver(rings_.front().memory).published()};
   }
 
   void done() override { lease_.reset(); }
@@ -149,7 +149,7 @@ class JoinInput final : public NodeInput {
     if (oldest == nullptr) return std::nullopt;
     const std::uint64_t number = *oldest->next();
     if (std::exchange(awaited_, number) != number) awaited_since_ = Clock::now();
-    Frame frame{number, number, oldest->lease().times, 0, number + queue_};
+    Frame frame{number, number, size_of(oldest->lease().frame.view.format), oldest->lease().times, 0, number + queue_};
     for (const auto& part : parts_) {
       if (part->next() == number) continue;
       frame.is_whole = !part->is_missing(number) && !part->give_up(number, awaited_since_);

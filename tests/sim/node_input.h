@@ -13,6 +13,7 @@
 #include "ipc/edge_blocks.h"
 #include "ipc/frame_ring.h"
 #include "tests/sim/child.h"
+#include "tests/sim/rates.h"
 
 namespace campipe::sim {
 
@@ -21,6 +22,7 @@ class NodeInput {
   struct Frame {
     std::uint64_t number = 0;  // that the two nodes of a move know it by
     std::uint64_t source_number = 0;
+    FrameSize size{};
     FrameTimes times;
     std::uint64_t taken = 0;   // frames of the ring, with this one; 0: they are of several
     std::uint64_t newest = 0;  // no frame behind this one has been taken back

@@ -71,6 +71,8 @@ bool Publishing::next_packet() {
   if (!reader_) {
     if (rings_.empty()) return false;
     reader_.emplace(rings_.front().memory);
+    if (const auto file = load_record_file(block_.record); file && !file->has_stream(rings_.front().stream))
+      close_file(FileEnd::stream_changed);
   }
   PacketView packet;
   std::uint64_t number = 0;

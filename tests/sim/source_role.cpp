@@ -71,7 +71,6 @@ class Reading {
 
  private:
   static constexpr std::size_t ring_bytes = 256 << 10;
-  static constexpr std::array<std::uint8_t, 160> packet_data{};
   static constexpr unsigned packets_a_step = 50;
 
   void connect_soon() {
@@ -87,16 +86,17 @@ class Reading {
       retry_ = std::min<nanoseconds>(2 * retry_, longest_retry);
       return;
     }
-    child_.send(messages::OpenedStream{asked_.camera, {"h264", width, height, frame_rate}});
+    if (is_other_) size_ = other(size_);
+    const FrameFormat sends = frame_format(size_);
+    child_.send(messages::OpenedStream{asked_.camera, {"h264", sends.width, sends.height, frame_rate}});
     if (asked_.undecided && !is_as_expected()) return;
     connected_ = true;
     retry_ = first_retry;
     next_at_ = heard_ = Clock::now();
     await_key_ = true;
-    // Some connections send another stream than the one before.
-    const bool is_other = child_.chance().one_in(4);
-    if (ring_ && is_other) close();
-    copying_.begin(is_other);
+    if (ring_ && is_other_) close();
+    copying_.begin(is_other_, sends);
+    is_other_ = child_.chance().one_in(2);
   }
 
   // Else it passes nothing on, and waits to be stopped.
@@ -139,7 +139,8 @@ class Reading {
       await_key_ = false;
       ++frames_;
     }
-    PacketView packet = packet_at(pts_, *arrival_, key_, packet_data);
+    const std::vector<std::uint8_t> data = packet_data(size_);
+    PacketView packet = packet_at(pts_, *arrival_, key_, data);
     packet.times.capture_utc = to_ns(next_at_);
     report(true, "");
     if (!copying_.pass_video(packet)) return false;
@@ -194,6 +195,8 @@ class Reading {
   Clock::time_point heard_;
   std::optional<std::pair<bool, std::string>> reported_;
   std::uint64_t frames_ = 0;
+  bool is_other_ = false;  // the next connection sends another stream, of frames of another size
+  FrameSize size_ = FrameSize::usual;
   bool connected_ = false;
   bool await_key_ = true;
   bool left_out_ = false;

@@ -82,7 +82,7 @@ void WorkerNode::abandon() {
   while (!takes_over_ && (frame_ || next_frame())) {
     if (!std::exchange(is_own_, true)) input_->become_own();
     if (!std::exchange(is_taken_, false)) {
-      for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
+      for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number, frame_->size);
       for (FrameOutput& edge : edges_) edge.lose(frame_->source_number);
     }
     for (Encoding& output : outputs_) output.act_undecided();
@@ -156,9 +156,9 @@ bool WorkerNode::take() {
     return true;
   }
   bool has_room = std::ranges::all_of(outputs_, &Encoding::has_room) && Clock::now() >= made_at_;
-  for (FrameOutput& edge : edges_) has_room = has_room && edge.is_ready();
+  for (FrameOutput& edge : edges_) has_room = has_room && edge.is_ready(frame_->size);
   if (!has_room) return false;
-  for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number);
+  for (Encoding& output : outputs_) output.push(frame_->times, frame_->source_number, frame_->size);
   for (FrameOutput& edge : edges_) edge.write(frame_->times, frame_->source_number);
   return true;
 }

@@ -74,7 +74,7 @@ void RtspCamera::serve(int fd, const std::atomic<bool>& over) {
     const std::string answer = answer_to(request, places);
     if (answer.starts_with("RTSP/1.0 hangs up") || !send_all(fd, answer)) return;
     if (request.starts_with("PLAY") && answer.starts_with("RTSP/1.0 200"))
-      return play(fd, over, places, connections() > 1 ? later_ : frames_);
+      return play(fd, over, places, played_++ > 0 ? later_ : frames_);
   }
 }
 

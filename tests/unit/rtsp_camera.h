@@ -19,7 +19,7 @@ class RtspCamera {
  public:
   struct Rules {
     std::string h264;               // Annex B
-    std::string h264_later = {};    // from its second connection on; empty: the same
+    std::string h264_later = {};    // from the second time on that it plays; empty: the same
     std::string more = {};          // of the description, behind the video's part: other tracks
     std::string before = {};        // before it
     std::string control = "video";  // of its video
@@ -59,6 +59,7 @@ class RtspCamera {
   Frames later_;
   mutable std::mutex mutex_;
   std::vector<std::string> requests_;
+  std::atomic<int> played_ = 0;
   UniqueFd udp_ = bind_any(SOCK_DGRAM);
   std::unique_ptr<Server> server_;
 };
