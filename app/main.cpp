@@ -43,7 +43,7 @@
 #include "app/publisher/recordings_command.h"
 #include "app/publisher/server/snapshot_decoder.h"
 #include "app/source/source.h"
-#include "app/supervisor/admission.h"
+#include "app/supervisor/life/admission.h"
 #include "app/supervisor/port/real_port.h"
 #include "app/supervisor/port/real_report_writer.h"
 #include "app/supervisor/supervisor.h"

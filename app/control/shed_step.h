@@ -1,5 +1,5 @@
 // What a camera gives up, one step after the other, where a device has too much to do and cameras of a higher priority
-// run there (app/supervisor/shed_policy.h). Each step has what the one before it has.
+// run there (app/supervisor/moving/shed_policy.h). Each step has what the one before it has.
 #pragma once
 
 #include <cstdint>

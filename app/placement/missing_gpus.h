@@ -1,6 +1,6 @@
 // GPUs that a rig asks for and this machine has not, or cannot use, when the rig starts or is changed. That is no
 // mistake: each of them is a device that is gone, so that its cameras run on what there is (stand_ins.h), and awaited,
-// so that somebody looks for it (app/supervisor/gpu_arrivals.h). Pure functions.
+// so that somebody looks for it (app/supervisor/faults/gpu_arrivals.h). Pure functions.
 #pragma once
 
 #include <optional>

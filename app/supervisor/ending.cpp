@@ -8,7 +8,7 @@
 #include "app/control/messages/cluster.h"
 #include "app/control/messages/run.h"
 #include "app/control/messages/to_publisher.h"
-#include "app/supervisor/accounting.h"
+#include "app/supervisor/rig/accounting.h"
 #include "app/supervisor/supervisor.h"
 #include "core/log.h"
 #include "ipc/drop_causes.h"

@@ -19,7 +19,7 @@
 #include "app/control/messages/packet_rings.h"
 #include "app/control/messages/requests.h"
 #include "app/control/messages/shared_links.h"
-#include "app/supervisor/move_rules.h"
+#include "app/supervisor/moving/move_rules.h"
 #include "core/log.h"
 
 namespace campipe {

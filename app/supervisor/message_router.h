@@ -3,16 +3,16 @@
 
 #include <vector>
 
-#include "app/supervisor/camera_lifecycle.h"
-#include "app/supervisor/camera_roster.h"
-#include "app/supervisor/cluster_control.h"
-#include "app/supervisor/cluster_rig.h"
-#include "app/supervisor/config_changes.h"
-#include "app/supervisor/guest_stages.h"
-#include "app/supervisor/link_exchange.h"
-#include "app/supervisor/message_checks.h"
-#include "app/supervisor/moves.h"
-#include "app/supervisor/ring_router.h"
+#include "app/supervisor/cluster/cluster_control.h"
+#include "app/supervisor/cluster/cluster_rig.h"
+#include "app/supervisor/cluster/guest_stages.h"
+#include "app/supervisor/cluster/link_exchange.h"
+#include "app/supervisor/life/camera_lifecycle.h"
+#include "app/supervisor/life/camera_roster.h"
+#include "app/supervisor/life/config_changes.h"
+#include "app/supervisor/life/message_checks.h"
+#include "app/supervisor/life/ring_router.h"
+#include "app/supervisor/moving/moves.h"
 
 namespace campipe {
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/supervisor/admission.h"
+#include "app/supervisor/life/admission.h"
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {

@@ -16,7 +16,7 @@
 #include "app/control/messages/requests.h"
 #include "app/publisher/server/api/api.h"
 #include "app/publisher/server/api/description.h"
-#include "app/supervisor/answers.h"
+#include "app/supervisor/life/answers.h"
 #include "tests/unit/some_cluster.h"
 
 namespace campipe {

@@ -1,5 +1,5 @@
 // Which camera goes where, and when none does: of a rig whose workers, cameras and time are simulated.
-#include "app/supervisor/balance_policy.h"
+#include "app/supervisor/moving/balance_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "app/supervisor/camera.h"
+#include "app/supervisor/rig/camera.h"
 
 namespace campipe::test {
 

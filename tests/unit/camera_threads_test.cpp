@@ -1,13 +1,13 @@
 // Each thread that works for a camera has a heartbeat of its own: while one hangs and the others beat, that one is
 // found. Real threads' scopes beat in a real page, as the supervisor's own list of threads has them.
-#include "app/supervisor/camera_threads.h"
+#include "app/supervisor/faults/camera_threads.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "app/control/thread_scope.h"
-#include "app/supervisor/cameras.h"
+#include "app/supervisor/rig/cameras.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/node_block.h"
 #include "ipc/publish_block.h"

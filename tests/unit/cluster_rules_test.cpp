@@ -7,7 +7,7 @@
 #include "app/cluster/lease_clock.h"
 #include "app/cluster/node_offer.h"
 #include "app/cluster/vanished_nodes.h"
-#include "app/supervisor/start_pacer.h"
+#include "app/supervisor/cluster/start_pacer.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {

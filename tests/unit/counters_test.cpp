@@ -15,8 +15,8 @@
 
 #include "app/config/camera_config.h"
 #include "app/publisher/server/api/description.h"
-#include "app/supervisor/accounting.h"
-#include "app/supervisor/report.h"
+#include "app/supervisor/rig/accounting.h"
+#include "app/supervisor/show/report.h"
 #include "ipc/counter_table.h"
 #include "ipc/decode_blocks.h"
 #include "ipc/edge_blocks.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "app/supervisor/encode_costs.h"
+#include "app/supervisor/life/encode_costs.h"
 
 namespace campipe {
 namespace CAMPIPE_FILE {

@@ -1,5 +1,5 @@
 // When GPUs that the rig awaits are looked for, on a machine that the test describes.
-#include "app/supervisor/gpu_arrivals.h"
+#include "app/supervisor/faults/gpu_arrivals.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a GPU is taken for gone, and for back. Time is simulated.
-#include "app/supervisor/gpu_health.h"
+#include "app/supervisor/faults/gpu_health.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

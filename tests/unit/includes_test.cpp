@@ -1,7 +1,8 @@
 // The rules of the source tree that a compiler does not check:
 //  - app → stages → {kernels, ipc} → core: who may include whom, downwards only, and no kind of stage another kind;
 //  - in app/, the roles of processes meet in rooms that all share, and never include one another;
-//  - the supervisor includes the interfaces of its port, and not what implements them for this machine;
+//  - the supervisor's rooms include one another downwards only; and of its port the interfaces, not what implements
+//  them;
 //  - who waits counts monotonic time: a clock that can be set is read in few places, for what people see;
 //  - nothing that is kept in the repository speaks of the machine that it was written on.
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -94,17 +96,41 @@ std::optional<std::string> check_rooms(std::string_view from, std::string_view t
   return "app/" + std::string(from) + " must not include app/" + std::string(to);
 }
 
-// The port includes no other file of the supervisor, which includes no implementation of the port.
-std::optional<std::string> check_port(std::string_view from, std::string_view to) {
-  constexpr std::string_view supervisor = "app/supervisor/";
-  constexpr std::string_view port = "app/supervisor/port/";
-  if (!from.starts_with(supervisor) || !to.starts_with(supervisor)) return std::nullopt;
-  if (from.starts_with(port)) {
-    if (to.starts_with(port)) return std::nullopt;
-    return "app/supervisor/port must not include other files of app/supervisor";
+// Of app/supervisor/, whose own files (the loop) may include all of it. Each may include itself; those that it includes
+// stand above it.
+const std::vector<Folder>& supervisor_rooms() {
+  static const std::vector<Folder> all = {{"port", {}},
+                                          {"rig", {}},
+                                          {"processes", {"rig"}},
+                                          {"life", {"processes", "rig"}},
+                                          {"show", {"port", "processes", "rig"}},
+                                          {"cluster", {"life", "port", "processes", "rig"}},
+                                          {"moving", {"life", "port", "processes", "rig"}},
+                                          {"faults", {"life", "moving", "port", "processes", "rig"}}};
+  return all;
+}
+
+constexpr std::string_view supervisor_folder = "app/supervisor/";
+
+// "rig" of "app/supervisor/rig/camera.h"; empty for the loop.
+std::string_view supervisor_room(std::string_view path) {
+  const std::string_view rest = path.substr(supervisor_folder.size());
+  return rest.find('/') == std::string_view::npos ? std::string_view() : first_part(rest);
+}
+
+std::optional<std::string> check_supervisor(std::string_view file, std::string_view target) {
+  if (!file.starts_with(supervisor_folder) || !target.starts_with(supervisor_folder)) return std::nullopt;
+  const std::string_view from = supervisor_room(file);
+  const std::string_view to = supervisor_room(target);
+  if (from != "port" && target.starts_with("app/supervisor/port/real_")) {
+    return "app/supervisor must not include what implements its port";
   }
-  if (!to.starts_with(port) || !to.substr(port.size()).starts_with("real_")) return std::nullopt;
-  return "app/supervisor must not include what implements its port";
+  if (from.empty() || from == to) return std::nullopt;
+  const std::string name = std::string(supervisor_folder) + std::string(from);
+  const Folder* const room = find_in(supervisor_rooms(), from);
+  if (room == nullptr) return name + " has no rule of whom it may include (includes_test.cpp)";
+  if (std::ranges::find(room->may_include, to) != room->may_include.end()) return std::nullopt;
+  return name + " must not include " + std::string(supervisor_folder) + std::string(to);
 }
 
 // What is wrong with `file` including `target` in quotes, both relative to the repository, or nothing.
@@ -121,7 +147,7 @@ std::optional<std::string> check_include(std::string_view file, std::string_view
     return "stages of different kinds must not include one another";
   }
   if (from.name != "app" || to != "app") return std::nullopt;
-  if (auto complaint = check_port(file, target)) return complaint;
+  if (auto complaint = check_supervisor(file, target)) return complaint;
   return check_rooms(second_part(file), second_part(target));
 }
 
@@ -224,6 +250,49 @@ TEST(IncludeRule, AllowsDownwardsAndOneself) {
   EXPECT_THAT(check_text("core/c.cpp", "#include <opencv2/core/mat.hpp>\n// #include \"app/a.h\"\n"), IsEmpty());
 }
 
+// The header of a room begins with what the room owns and who may call it.
+TEST(SupervisorRooms, SayWhatTheyOwn) {
+  for (const Folder& room : supervisor_rooms()) {
+    const std::string begin = "// The room `" + std::string(room.name) + "` ";
+    std::vector<std::string> headers;
+    for (const auto& entry : fs::directory_iterator(source_dir / supervisor_folder / room.name)) {
+      std::ifstream file(entry.path());
+      std::string line;
+      if (std::getline(file, line) && line.starts_with(begin)) headers.push_back(entry.path().filename().string());
+    }
+    EXPECT_EQ(headers.size(), 1) << "app/supervisor/" << room.name << " has to have one header that begins " << begin;
+  }
+}
+
+// The table has no arrow that no file needs, and each room stands behind those that it includes: there is no circle.
+TEST(SupervisorRooms, FormFewLevels) {
+  std::set<std::pair<std::string, std::string>> included;
+  static const std::regex include(R"re(^#include "(app/supervisor/[^"]+)")re");
+  for (const auto& entry : fs::recursive_directory_iterator(source_dir / supervisor_folder)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string from(supervisor_room(entry.path().lexically_relative(source_dir).generic_string()));
+    std::ifstream file(entry.path());
+    std::smatch match;
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_search(line, match, include)) included.emplace(from, supervisor_room(match[1].str()));
+    }
+  }
+  std::map<std::string_view, int> levels;
+  int arrows = 0;
+  for (const Folder& room : supervisor_rooms()) {
+    int level = 1;
+    for (const std::string_view below : room.may_include) {
+      ASSERT_TRUE(levels.contains(below)) << room.name << " includes " << below << ", which stands behind it";
+      EXPECT_TRUE(included.contains({std::string(room.name), std::string(below)})) << room.name << " -> " << below;
+      level = std::max(level, levels[below] + 1);
+      ++arrows;
+    }
+    levels[room.name] = level;
+  }
+  EXPECT_LE(arrows, 20);
+  EXPECT_LE(std::ranges::max(levels | std::views::values), 6) << "and the loop is one more";
+}
+
 struct BadInclude {
   const char* name;
   const char* file;
@@ -252,8 +321,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadInclude{"StageToStage", "stages/sinks/s.cpp", "#include \"stages/filters/f.h\"\n", "different kinds"},
         BadInclude{"RoleToRole", "app/supervisor/s.cpp", "#include \"app/publisher/server/p.h\"\n",
                    "app/supervisor must not include app/publisher"},
-        BadInclude{"PortToSupervisor", "app/supervisor/port/real_port.cpp", "#include \"app/supervisor/process.h\"\n",
-                   "app/supervisor/port must not include other files"},
+        BadInclude{"PortToSupervisor", "app/supervisor/port/real_port.cpp",
+                   "#include \"app/supervisor/processes/process.h\"\n",
+                   "app/supervisor/port must not include app/supervisor/processes"},
+        BadInclude{"RoomUpwards", "app/supervisor/life/l.cpp", "#include \"app/supervisor/moving/m.h\"\n",
+                   "app/supervisor/life must not include app/supervisor/moving"},
+        BadInclude{"RoomToLoop", "app/supervisor/rig/r.cpp", "#include \"app/supervisor/supervisor.h\"\n",
+                   "app/supervisor/rig must not include app/supervisor/"},
+        BadInclude{"SupervisorsRoomWithoutRule", "app/supervisor/attic/a.h", "#include \"app/supervisor/rig/r.h\"\n",
+                   "has no rule"},
         BadInclude{"SupervisorToMachine", "app/supervisor/s.cpp", "#include \"app/supervisor/port/real_port.h\"\n",
                    "must not include what implements its port"},
         BadInclude{"RoomToRole", "app/control/c.h", "#include \"app/master/m.h\"\n",

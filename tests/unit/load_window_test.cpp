@@ -1,5 +1,5 @@
 // What a window measures of workers and cameras. Time is simulated.
-#include "app/supervisor/load_window.h"
+#include "app/supervisor/moving/load_window.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

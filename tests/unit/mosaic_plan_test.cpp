@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/supervisor/worker_choice.h"
+#include "app/supervisor/life/worker_choice.h"
 #include "tests/unit/invented_rigs.h"
 
 namespace campipe {

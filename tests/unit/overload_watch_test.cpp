@@ -1,4 +1,4 @@
-#include "app/supervisor/overload_watch.h"
+#include "app/supervisor/show/overload_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

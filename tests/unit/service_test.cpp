@@ -1,5 +1,5 @@
 // The service manager's side: what arrives at its socket, and what the journal gets.
-#include "app/supervisor/service.h"
+#include "app/supervisor/show/service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Who gives way, how far, and when it has all again. Time is simulated.
-#include "app/supervisor/shed_policy.h"
+#include "app/supervisor/moving/shed_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a silent thread is taken for hung: by a clock of the test's own, so that ten minutes pass at once.
-#include "app/supervisor/thread_watch.h"
+#include "app/supervisor/rig/thread_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // Which cameras a node of a cluster names as those that it cannot run or record, and for how long.
-#include "app/supervisor/unfit_cameras.h"
+#include "app/supervisor/cluster/unfit_cameras.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

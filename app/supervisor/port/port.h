@@ -1,7 +1,8 @@
-// The supervisor's access to the machine: processes, signals, the terminal, the kernel's figures, files. RealPort
-// (real_port.h) implements it for this machine, and a simulation for an imagined one. Outside this folder, the
-// supervisor makes no system call, reads and writes no file, and draws no random number
-// (tests/unit/port_rule_test.cpp).
+// The room `port` is the supervisor's access to the machine: processes, signals, the terminal, the kernel's figures,
+// files. RealPort (real_port.h) implements it for this machine, and a simulation for an imagined one. Outside of it
+// the supervisor makes no system call, reads and writes no file, and draws no random number
+// (tests/unit/port_rule_test.cpp). It includes no other room. The loop, `show`, `cluster`, `moving` and `faults` may
+// call it.
 //
 // Used by the supervisor's thread. Calls do not wait, but for wait() and those that say so.
 #pragma once

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "app/cluster/duties.h"
-#include "app/supervisor/camera_duty.h"
-#include "app/supervisor/push_holds.h"
-#include "app/supervisor/start_pacer.h"
-#include "app/supervisor/unfit_cameras.h"
+#include "app/supervisor/cluster/camera_duty.h"
+#include "app/supervisor/cluster/push_holds.h"
+#include "app/supervisor/cluster/start_pacer.h"
+#include "app/supervisor/cluster/unfit_cameras.h"
 #include "tests/sim/cluster/scenario.h"
 
 namespace campipe::sim {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Copies sources, and the headers that are named in a list, with each mistake of a list as a switch in them (mutant.h), and writes the list as C++.
 
-  make_mutants.py --list rig.txt --root ROOT --out FOLDER app/supervisor/moves.cpp …
+  make_mutants.py --list rig.txt --root ROOT --out FOLDER app/supervisor/moving/moves.cpp …
 
 A mistake in the list: its name, the commit that mended it, the first seed that found it, and why it matters; then where,
 and what stands there instead of what. The lines that it replaces must stand in the file exactly once.
 
   = name (1a2b3c4d, seed 17): why              or `not found`; `seed 17 of placement` where those seeds find it
-  @ app/supervisor/moves.cpp
+  @ app/supervisor/moving/moves.cpp
   -   whole statements as they are
   +   what the mistake makes of them; none: they are left out
   < an expression as it is
