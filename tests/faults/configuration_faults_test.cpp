@@ -180,32 +180,6 @@ TEST_F(Configuration, IsReadWhileTheApiAnswers) {
   EXPECT_EQ(rig_->wait(), 0) << rig_->log();
 }
 
-TEST_F(Configuration, WithAnEncoderThatCrashesIsRefused) {
-  if (is_sanitized) GTEST_SKIP() << answers_signals;
-  const BrokenCodecs codecs;
-  begin();
-  write(head_ + "cameras:\n" + camera("a") + camera("b", crashes));
-  rig_->signal(SIGHUP);
-  EXPECT_TRUE(
-      told("cameras.b.encode: opening an encoder of h264 ended its process (signal 11 (Segmentation fault)); "
-           "choose another encoder, or other options"))
-      << rig_->log();
-  EXPECT_THAT(rig_->log(), HasSubstr("not reloaded: rig.yaml:6:"));
-  expect_goes_on();
-}
-
-TEST_F(Configuration, WithAnEncoderThatHangsIsRefused) {
-  const BrokenCodecs codecs;
-  begin();
-  write(head_ + "cameras:\n" + camera("a") + camera("b", hangs));
-  rig_->signal(SIGHUP);
-  EXPECT_TRUE(
-      told("cameras.b.encode: opening an encoder of h264 took longer than 8 s and was given up; choose another "
-           "encoder, or other options"))
-      << rig_->log();
-  expect_goes_on();
-}
-
 TEST_F(Configuration, WithAnEncoderThatCrashesIsRefusedAtTheStart) {
   if (is_sanitized) GTEST_SKIP() << answers_signals;
   const BrokenCodecs codecs;

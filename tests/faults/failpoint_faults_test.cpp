@@ -8,7 +8,6 @@
 #include <map>
 
 #include "tests/faults/fault_rig.h"
-#include "tests/integration/times_in.h"
 
 namespace campipe::test {
 namespace CAMPIPE_FILE {
@@ -16,12 +15,10 @@ namespace CAMPIPE_FILE {
 constexpr int frames = 150;
 
 // Quick cameras: a death costs the same number of frames as at 25 a second, but the test takes a quarter of the time.
-std::string quick_rig(int rate = 100) {
+std::string quick_rig() {
   std::string yaml =
       "defaults:\n  drop_policy: block\n  encode: {gop: 10, bitrate: 1M}\n"
-      "  source: \"test://pattern?width=320&height=240&frames=150&rate=" +
-      std::to_string(rate) +
-      "\"\n"
+      "  source: \"test://pattern?width=320&height=240&frames=150&rate=100\"\n"
       "  record: {path: \"{camera}.mp4\"}\nworkers: {count: 2}\ncameras:\n";
   for (const std::string& name : fault_cameras) yaml += "  " + name + ": {}\n";
   return yaml;
@@ -33,7 +30,6 @@ struct Deaths {
   std::vector<std::string> places;      // at each, the first process that comes there
   std::vector<std::string> dies;        // "source", "master", "worker", "publisher"
   std::vector<std::string> whole = {};  // cameras that must have lost nothing
-  int rate = 100;                       // of the cameras
   bool again = false;                   // all others that come there, too
 };
 void PrintTo(const Deaths& deaths, std::ostream* out) { *out << deaths.title; }
@@ -57,7 +53,7 @@ TEST_P(Dies, AndNothingIsTornOrCountedTwice) {
     if (!deaths.again) std::ofstream(pending[place] = file).put('\n');
     failpoints += place + (deaths.again ? "=kill," : "=kill_once" + file.string() + ",");
   }
-  RigRun rig(quick_rig(deaths.rate), {.failpoints = failpoints});
+  RigRun rig(quick_rig(), {.failpoints = failpoints});
   ASSERT_EQ(rig.wait(), 0) << rig.log();
   for (const auto& [place, file] : pending)
     EXPECT_FALSE(std::filesystem::exists(file)) << "nothing died at " << place << rig.log();
@@ -78,108 +74,20 @@ TEST_P(Dies, AndNothingIsTornOrCountedTwice) {
   }
 }
 
-const std::vector<std::string> others_than_b_and_d{"a", "c"};
-
 INSTANTIATE_TEST_SUITE_P(
     At, Dies,
     testing::Values(
-        Deaths{"SourceAndMaster", {"source.packet@b:60", "ingest.published@c:70"}, {"source", "master"}, fault_cameras},
-        Deaths{"Ingest",
-               {"ingest.packet@b:30", "ingest.published@b:30", "packets.reader.releasing@reports:60",
-                "packets.reader.released@reports:60"},
-               {"master"},
+        Deaths{"OutsideOfRings",
+               {"source.packet@b:60", "ingest.published@c:70", "publisher.packet@b:30", "publisher.committed@b:3"},
+               {"source", "master", "publisher"},
                fault_cameras},
-        Deaths{"RingWriter",
-               {"ring.writer.claimed:80", "ring.writer.filled:80", "ring.writer.published:80", "ring.writer.indexed:80",
-                "ring.writer.head:80"},
-               {"master"},
-               fault_cameras},
-        Deaths{"RingWriterReclaiming",
-               {"stage.frame@b:60", "ring.writer.reclaiming:3"},
-               {"master", "worker"},
-               others_than_b_and_d},
-        Deaths{"Stage", {"stage.frame@b:40", "stage.pushed@b:40"}, {"worker"}, others_than_b_and_d},
-        Deaths{"RingReaderAttaches",
-               {"ring.reader.attaching:3", "ring.reader.attached:3", "ingest.packet@a:60"},
+        Deaths{"FrameRings",
+               {"ring.writer.claimed:80", "ring.writer.head:80", "ring.reader.leased:60", "ring.reader.done:60"},
                {"master", "worker"}},
-        Deaths{"RingReader",
-               {"ring.reader.looked:60", "ring.reader.leased:60", "ring.reader.used:60", "ring.reader.done:60"},
-               {"worker"}},
-        // Where frames come as quickly as a loaded machine takes them, a reader hardly ever waits.
-        Deaths{"RingReaderWaiting", {"ring.reader.waiting:60"}, {"worker"}, {}, 25},
-        Deaths{"PacketsWriterFilled", {"packets.writer.filled:120"}, {"source", "worker"}, {}, 100, true},
-        Deaths{"PacketsWriterHead", {"packets.writer.head:120"}, {"source", "worker"}, {}, 100, true},
-        Deaths{"Publisher",
-               {"publisher.packet@b:30", "publisher.flushed@b:3", "publisher.committed@b:3"},
-               {"publisher"},
-               fault_cameras},
-        Deaths{"PublisherReleases",
-               {"packets.reader.releasing@waits:10", "packets.reader.released@waits:10"},
-               {"publisher"},
-               fault_cameras},
+        Deaths{"PacketRings", {"packets.writer.head:120"}, {"source", "worker"}, {}, true},
         // The second arrival is at the barrier of the end.
         Deaths{"BarrierAtTheEnd", {"barrier.arriving:2"}, {}, fault_cameras}),
     [](const auto& one) { return one.param.title; });
-
-void expect_set_aside(RigRun& rig, const std::string& camera) {
-  EXPECT_EQ(rig.wait(), 3) << rig.log();
-  // Not the number of restarts: after the last crash there may be nothing left to start the process for.
-  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
-  const auto report = rig.report();
-  EXPECT_EQ(check_accounting(report), "");
-  EXPECT_EQ(report.at("cameras").at(camera).at("state"), "failed");
-  EXPECT_THAT(std::string(report.at("cameras").at(camera).at("reason")), testing::HasSubstr("three times"));
-  EXPECT_THAT(rig.log(), testing::HasSubstr(camera + ": quarantined"));
-  for (const std::string& name : fault_cameras) {
-    SCOPED_TRACE(name);
-    const VideoFile recording = read_video(rig.file(name + ".mp4"));
-    EXPECT_EQ(check_pattern_recording(recording, false), "");
-    if (name == camera) continue;
-    EXPECT_EQ(report.at("cameras").at(name).at("state"), "ended");
-    EXPECT_EQ(report.at("cameras").at(name).at("frames").at("decoded"), frames);
-    EXPECT_EQ(recording.pictures.back().code->number, frames - 1U) << "it did not go on to its end";
-  }
-}
-
-TEST(Faulting, FilterOrEncoderIsSetAside) {
-  RigRun rig(quick_rig(), {.failpoints = "stage.frame@c:20=segv"});
-  expect_set_aside(rig, "c");
-  for (const std::string name : {"b", "d"}) {
-    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
-  }
-}
-
-TEST(Faulting, RecordingIsGivenUp) {
-  // From the fifth packet that it takes: every successor faults on what its predecessor left.
-  RigRun rig(quick_rig(), {.failpoints = "publisher.packet@c:5=segv"});
-  EXPECT_EQ(rig.wait(), 3) << rig.log();
-  EXPECT_EQ(rig.camera("c").at("state"), "ended");
-  EXPECT_THAT(std::string(rig.camera("c").at("reason")), testing::HasSubstr("recording stopped"));
-  EXPECT_EQ(rig.camera("c").at("frames").at("decoded"), frames);
-  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  for (const std::string name : {"a", "b", "d"}) {
-    EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), frames);
-    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
-  }
-}
-
-TEST(Faulting, RecordingOfAnOutputIsGivenUpAlone) {
-  RigRun rig(
-      "cameras:\n  c:\n    source: \"test://pattern?width=320&height=240&rate=25&frames=150\"\n"
-      "    encode: {gop: 10, bitrate: 1M}\n    record: {path: c.mp4}\n"
-      "    outputs:\n      small: {encode: {gop: 10, bitrate: 1M}, record: {path: small.mp4}}\n",
-      {.failpoints = "publisher.packet@c/small:5=segv"});
-  EXPECT_EQ(rig.wait(), 3) << rig.log();
-  EXPECT_EQ(times_in(rig.log(), "crashed its process"), 3U) << rig.log();
-  const auto camera = rig.camera("c");
-  EXPECT_EQ(camera.at("state"), "ended");
-  EXPECT_EQ(camera.at("frames").at("recorded"), 150);
-  EXPECT_EQ(check_pattern_recording(read_video(rig.file("c.mp4")), true), "");
-  EXPECT_EQ(camera.at("outputs").at("small").at("state"), "ended");
-  EXPECT_EQ(camera.at("outputs").at("small").at("frames").at("encoded"), 150);
-  EXPECT_THAT(std::string(camera.at("outputs").at("small").at("reason")), testing::HasSubstr("recording stopped"));
-}
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

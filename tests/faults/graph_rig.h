@@ -1,5 +1,4 @@
-// A camera whose nodes are in several workers, beside one that has a worker for itself; and what must hold when their
-// processes are killed or stopped.
+// A camera whose nodes are in several workers, beside one that has a worker for itself.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,12 +10,8 @@
 
 #include "core/ffmpeg.h"
 #include "tests/faults/fault_rig.h"
-#include "tests/integration/rig_waits.h"
-#include "tests/unit/sanitized.h"
 
 namespace campipe::test {
-
-inline constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s
 
 // Of its video, in their order.
 inline std::vector<std::vector<std::uint8_t>> packets_of(const std::filesystem::path& file) {
@@ -51,32 +46,6 @@ inline bool wait_for_flow(RigRun& rig, int fragments) {
     }
   }
   return true;
-}
-
-// Strikes again when frames flow again, and ends the rig.
-inline void expect_recovery(RigRun& rig, const std::vector<Blow>& blows) {
-  RigWaits all_waits(rig);
-  ASSERT_TRUE(wait_for_flow(rig, 3)) << rig.log();
-  RigWaits waits(rig);
-  const std::int64_t when = utc_now_ns();
-  for (const Blow& blow : blows) {
-    strike(rig, blow);
-    ASSERT_TRUE(wait_for_flow(rig, 3)) << blow.title << '\n' << rig.log();
-  }
-  rig.signal(SIGINT);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  for (const std::string name : {"a", "b"}) {
-    SCOPED_TRACE(name);
-    const VideoFile recording = read_video(rig.file(name + ".mp4"));
-    const bool untouched = name == "b" && hits(blows, "master") == 0 && hits(blows, "worker 3") == 0;
-    const auto camera = rig.camera(name);
-    EXPECT_EQ(check_pattern_recording(recording, untouched && !was_late(camera)), "");
-    EXPECT_LE(largest_gap(recording, when), promised_recovery + waits.seconds()) << rig.log();
-    EXPECT_FALSE(std::filesystem::exists(rig.file(name + "-1.mp4"))) << "the recording was broken in two";
-    EXPECT_EQ(recording.pictures.size(), camera.at("frames").at("recorded").get<std::size_t>());
-    EXPECT_EQ(untouched ? check_late_only(camera, 25, all_waits) : "", "");
-  }
 }
 
 }  // namespace campipe::test

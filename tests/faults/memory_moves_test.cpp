@@ -65,10 +65,8 @@ class TwoKinds {
   RigRun rig_;
 };
 
-class MemoryMoves : public testing::TestWithParam<std::string> {};
-
-TEST_P(MemoryMoves, ThereAndBackWithoutALostFrame) {
-  TwoKinds kinds(GetParam());
+TEST(MemoryMoves, ThereAndBackWithoutALostFrame) {
+  TwoKinds kinds("drop");
   kinds.wait_for_flow();
   const unsigned gpu = kinds.place_of("a");
   const unsigned cpu = kinds.place_of("b");
@@ -86,9 +84,6 @@ TEST_P(MemoryMoves, ThereAndBackWithoutALostFrame) {
   kinds.end();
   for (const char* name : {"a", "b"}) kinds.expect_whole(name);
 }
-
-INSTANTIATE_TEST_SUITE_P(With, MemoryMoves, testing::Values("drop", "block"),
-                         [](const auto& one) { return one.param; });
 
 // Its next rings are such ones too.
 TEST(MemoryMovesThatLast, GoOnWithTheNextMaster) {

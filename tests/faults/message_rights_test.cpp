@@ -127,7 +127,8 @@ TEST(MessagesOfAMaster, AreAboutItsOwnCameras) {
 
 const SentStream hevc{"hevc", "yuv420p", 0, false};
 
-// Of cameras that do not depend on it, twice, and of one that does: at worst that one is encoded.
+// Of cameras that do not depend on it, twice, and of one that does: at worst that one is encoded. What was right when
+// it was sent may come when its camera has gone: it is no fault, and nothing becomes of it.
 TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "plain.mp4", .frames = 50});
@@ -135,9 +136,13 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
       "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n"
       "  a: {source: \"test://pattern?width=160&height=120\", record: {path: a.mp4}}\n"
       "  b: {source: \"" +
-      (clips.path() / "plain.mp4").string() + "\", loop: true, record: {path: b.mp4}}\n");
+      (clips.path() / "plain.mp4").string() +
+      "\", loop: true, record: {path: b.mp4}}\n"
+      "  c: {source: \"test://pattern?width=160&height=120\", enabled: false}\n");
   for (const char* file : {"a.mp4", "b.mp4"}) ASSERT_TRUE(rig.wait_for_growth(file, 2000)) << rig.log();
   const pid_t source = rig.pid_of("source");
+  const pid_t worker = rig.pid_of("worker 0");
+  ASSERT_TRUE(channel_of(worker).send("output_failed", {{"output", 2}, {"reason", "a test says so"}}));
   for (const unsigned camera : {0U, 1U, 0U, 1U}) {
     Channel channel = channel_of(source);
     ASSERT_TRUE(channel.send(std::string(messages::FoundStream::type),
@@ -147,12 +152,14 @@ TEST(RightMessage, OfWhatACameraSendsDoesNoHarm) {
     EXPECT_TRUE(rig.wait_for_growth(file, rig.size(file) + 2000)) << rig.log();
   }
   EXPECT_EQ(rig.pid_of("source"), source);
+  EXPECT_EQ(rig.pid_of("worker 0"), worker);
   EXPECT_EQ(rig.log().find("a: sends"), std::string::npos) << rig.log();
   const std::string told = "b: sends hevc";
   EXPECT_EQ(rig.log().find(told), rig.log().rfind(told)) << rig.log();
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
+  EXPECT_EQ(rig.camera("c").at("state"), "disabled");
 }
 
 // The supervisor copies what is asked of it, which a value of so many levels would take all of its stack.
@@ -189,39 +196,6 @@ TEST(LostRing, IsNoRingThatAProcessWasNeverSent) {
   }
   rig.signal(SIGINT);
   EXPECT_EQ(rig.wait(), 3) << rig.log();
-}
-
-// What a process says is kept, shown and passed on: within bounds.
-TEST(LongReason, IsShortened) {
-  RigRun rig(fault_rig(0));
-  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
-  const std::string reason(100'000, 'x');
-  ASSERT_TRUE(channel_of(rig.pid_of("publisher")).send("record_failed", {{"output", 0}, {"reason", reason}}));
-  ASSERT_TRUE(eventually([&] { return rig.log().find("recording stopped") != std::string::npos; }));
-  rig.signal(SIGINT);
-  EXPECT_EQ(rig.wait(), 3) << rig.log();
-  const std::string kept = rig.camera("a").at("reason");
-  EXPECT_GT(kept.size(), 1000U);
-  EXPECT_LT(kept.size(), 1100U);
-}
-
-std::string with_a_disabled_camera() {
-  const std::string source = "source: \"test://pattern?width=160&height=120&rate=25\"";
-  return "http_address: off\nrtsp_address: off\nworkers: {count: 1}\ncameras:\n  a: {" + source +
-         ", record: {path: a.mp4}}\n  b: {" + source + ", enabled: false}\n";
-}
-
-// What was right when it was sent may come when its camera has gone: it is no fault, and nothing becomes of it.
-TEST(RightMessage, OfADisabledCameraChangesNothing) {
-  RigRun rig(with_a_disabled_camera());
-  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
-  const pid_t worker = rig.pid_of("worker 0");
-  ASSERT_TRUE(channel_of(worker).send("output_failed", {{"output", 1}, {"reason", "a test says so"}}));
-  ASSERT_TRUE(rig.wait_for_growth("a.mp4", rig.size("a.mp4") + 2000)) << rig.log();
-  EXPECT_EQ(rig.pid_of("worker 0"), worker) << rig.log();
-  rig.signal(SIGINT);
-  EXPECT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(rig.camera("b").at("state"), "disabled");
 }
 
 }  // namespace CAMPIPE_FILE

@@ -103,27 +103,6 @@ TEST_F(MissingGpus, ItsCameraRunsElsewhereAndGoesThereWhenItComes) {
   EXPECT_EQ(place("c"), "cpu");
 }
 
-// Where none is there, the CPU stands in; one may be named by its UUID, and a second camera by its index.
-TEST_F(MissingGpus, AllOfThem) {
-  start("  a: {gpu: 0}\n  b: {gpu: " + uuid(1) + "}\n  c: {gpu: 1}\n  d: {}\n", {0, 1});
-  for (const char* name : {"a.mp4", "b.mp4", "c.mp4", "d.mp4"})
-    ASSERT_TRUE(rig_->wait_for_growth(name, 5000)) << rig_->log();
-  EXPECT_TRUE(misses("0", {"a"})) << lost_gpus();
-  EXPECT_TRUE(misses(uuid(1), {"b"})) << lost_gpus();
-  EXPECT_TRUE(misses("1", {"c"})) << lost_gpus();
-  let_come(1);
-  for (const char* camera : {"b", "c"}) {
-    ASSERT_TRUE(logs(std::string(camera) + ": runs on GPU 1 now")) << rig_->log();
-    expect_records(camera + std::string(".mp4"));
-  }
-  EXPECT_TRUE(misses("0", {"a"})) << lost_gpus();
-  let_come(0);
-  ASSERT_TRUE(logs("a: runs on GPU 0 now")) << rig_->log();
-  expect_records("a.mp4");
-  end();
-  EXPECT_EQ(place("d"), "cpu") << "it asked for none, and was left alone";
-}
-
 // One that has come can go and come back as any other.
 TEST_F(MissingGpus, AChangeMayNameOneAndIsForgottenWithIt) {
   start("  a: {gpu: cpu}\n", {0, 1});
@@ -136,14 +115,6 @@ TEST_F(MissingGpus, AChangeMayNameOneAndIsForgottenWithIt) {
   EXPECT_TRUE(misses("1", {"b"})) << lost_gpus();
   EXPECT_EQ(ask(port, "DELETE /api/v1/cameras/b", header).status, 200) << rig_->log();
   EXPECT_TRUE(eventually([&] { return lost_gpus() == json::array(); })) << lost_gpus();
-  end();
-}
-
-TEST_F(MissingGpus, ARigThatIsFineWithoutLooksForNone) {
-  start("  a: {}\n", {0, 1});
-  ASSERT_TRUE(rig_->wait_for_growth("a.mp4", 5000)) << rig_->log();
-  EXPECT_THAT(rig_->log(), Not(HasSubstr("is gone")));
-  EXPECT_THAT(lost_gpus(), IsEmpty());
   end();
 }
 

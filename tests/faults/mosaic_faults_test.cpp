@@ -5,10 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <map>
-#include <random>
 
 #include "tests/faults/fault_rig.h"
 #include "tests/faults/supervision_rig.h"
@@ -104,53 +101,30 @@ TEST(Mosaic, ShowsEachCameraInItsCell) {
   EXPECT_GT(last.cells[3].colour, 60) << "the background is blue";
 }
 
-class StruckMosaic : public testing::TestWithParam<Blows> {};
-
-// Workers: 0 has a and d, 1 has b and the mosaic, 2 has c.
-TEST_P(StruckMosaic, GoesOnInTime) {
-  const std::vector<Blow>& blows = GetParam().blows;
+// Worker 1 has b, too.
+TEST(StruckMosaic, GoesOnInTime) {
   RigRun rig(mosaic_rig());
   RigWaits all_waits(rig);
   ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"})) << rig.log();
   RigWaits waits(rig);
-  for (const Blow& blow : blows) {
-    strike(rig, blow);
-    ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"}, 3)) << blow.title << '\n' << rig.log();
-  }
+  strike(rig, {"composer", {"worker 1"}});
+  ASSERT_TRUE(wait_for_flow(rig, {"main", "a", "b", "c"})) << rig.log();
   end(rig);
   EXPECT_FALSE(std::filesystem::exists(rig.file("main-1.mp4"))) << "the recording was broken in two";
   const auto frames = read_mosaic(rig.file("main.mp4"), quarters);
-  const int of_the_composer = hits(blows, "worker 1");
   const auto camera = rig.camera("main");
   EXPECT_EQ(check_mosaic(frames, rate, camera.at("frames").at("dropped").empty()), "");
   EXPECT_EQ(camera.at("frames").at("recorded"), frames.size());
-  if (of_the_composer > 0) {
-    const std::uint64_t ticks = camera.at("frames").at("decoded");
-    const auto late = static_cast<double>(dropped(camera, "queue_full"));  // also the first and the last ones
-    EXPECT_LE(static_cast<double>(dropped(camera, "worker_lost")),
-              (of_the_composer * promised_recovery + waits.seconds()) * rate + of_the_composer)
-        << camera;
-    EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1,
-                static_cast<double>(ticks), 2 + late)
-        << "its clock went on";
-  } else {
-    EXPECT_EQ(dropped(camera, "worker_lost"), 0U) << camera;  // a busy machine may make it late
-  }
+  const std::uint64_t ticks = camera.at("frames").at("decoded");
+  const auto late = static_cast<double>(dropped(camera, "queue_full"));  // also the first and the last ones
+  EXPECT_LE(static_cast<double>(dropped(camera, "worker_lost")), (promised_recovery + waits.seconds()) * rate + 1)
+      << camera;
+  EXPECT_NEAR(static_cast<double>(frames.back().pts - frames.front().pts) * rate / 1e9 + 1, static_cast<double>(ticks),
+              2 + late)
+      << "its clock went on";
   for (const std::size_t cell : {0U, 1U, 2U}) EXPECT_TRUE(frames.back().cells[cell].code) << cell << rig.log();
-  if (hits(blows, "master") > 0) return;
-  if (hits(blows, "worker 0") == 0) expect_untouched(rig, all_waits, "a");
-  if (of_the_composer == 0) expect_untouched(rig, all_waits, "b");
-  if (hits(blows, "worker 2") == 0) expect_untouched(rig, all_waits, "c");
+  for (const char* name : {"a", "c"}) expect_untouched(rig, all_waits, name);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    By, StruckMosaic,
-    testing::Values(Blows{"TheComposersDeaths",
-                          {{"killed composer", {"worker 1"}}, {"stopped composer", {"worker 1"}, SIGSTOP}}},
-                    Blows{"DeathsOfShown", {{"killed shown", {"worker 0"}}, {"stopped shown", {"worker 2"}, SIGSTOP}}},
-                    Blows{"TheMastersDeaths", {{"killed", {"master"}}, {"stopped", {"master"}, SIGSTOP}}},
-                    Blows{"AKillOfAll", {{"all", {"worker 0", "worker 1", "worker 2", "master"}}}}),
-    [](const auto& one) { return one.param.title; });
 
 TEST(Mosaic, ShowsACardWhileACameraIsAway) {
   const auto port = static_cast<std::uint16_t>(free_port());
@@ -291,63 +265,6 @@ TEST(Mosaic, ShowsACameraThatNothingElseDecodes) {
   const auto frames = read_mosaic(rig.file("main.mp4"), quarters);
   EXPECT_GT(frames_with(frames, 0), frames.size() / 4);
   EXPECT_GT(frames_with(frames, 3), frames.size() / 2);
-}
-
-TEST(Mosaic, EndsWithTheLastOfItsCameras) {
-  RigRun rig(head("off") + "cameras:\n  a: {source: \"test://pattern?width=160&height=120&rate=10&frames=30\"}\n" +
-             "mosaics:\n  main: {width: 320, height: 240, rate: 10, gpu: cpu, record: {path: main.mp4}}\n");
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  EXPECT_GE(read_mosaic(rig.file("main.mp4"), {}).size(), 20U);
-}
-
-// Whatever is killed, stopped, disabled and enabled in whatever order, every tick and frame is accounted for.
-TEST(RandomMosaics, Balance) {
-  const char* const given = std::getenv("CAMPIPE_TEST_SEED");
-  const auto seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  const auto port = static_cast<std::uint16_t>(free_port());
-  RigRun rig(head("127.0.0.1:" + std::to_string(port)) + "cameras:\n" + pattern("a") + pattern("b") +
-             pattern("c", ", placement: {filter: [cpu:1], encode: cpu:2}, filters: [{color: {contrast: 1.1}}]") +
-             "mosaics:\n" + mosaic("one") + mosaic("two", "", "[[c, 0, 0, 160, 120], [a, 160, 0, 160, 120]]"));
-  ASSERT_TRUE(wait_for_flow(rig, {"one", "two"})) << rig.log();
-  const std::vector<std::string> roles{"worker 0", "worker 1", "worker 2", "source", "master", "publisher"};
-  const std::vector<std::string> streams{"a", "b", "c", "one", "two"};
-  for (int blow = 0; blow < 8; ++blow) {
-    if (random() % 3 == 0) {
-      const std::string& name = streams[random() % streams.size()];
-      for (const char* change : {"/disable", "/enable"}) {
-        const std::string line = "POST /api/v1/cameras/" + name + change;
-        ASSERT_TRUE(eventually([&] { return try_request(port, line).status == 200; })) << line << rig.log();
-      }
-      continue;
-    }
-    const std::string& role = roles[random() % roles.size()];
-    const pid_t pid = rig.pid_of(role);
-    ::kill(pid, random() % 4 == 0 ? SIGSTOP : SIGKILL);
-    if (random() % 2 == 0) rig.successor_of(role, pid);
-  }
-  for (const std::string& name : streams) EXPECT_TRUE(wait_for_state(port, name, "running")) << name << rig.log();
-  // A status may be of the second before. Who asks a rig to end while it is behind has it give up what is not handed
-  // over in time.
-  std::map<std::string, std::int64_t> then;
-  const auto goes_on = [&] {
-    const Reply reply = try_request(port, "GET /api/v1/status");
-    if (reply.status != 200) return false;
-    const auto cameras = nlohmann::json::parse(reply.body).at("cameras");
-    for (const char* name : {"one", "two"}) {
-      for (const auto& cell : cameras.at(name).at("cells"))
-        if (cell.at("away")) return false;
-    }
-    return std::ranges::all_of(streams, [&](const std::string& name) {
-      const std::int64_t encoded = cameras.at(name).at("frames").at("encoded");
-      const auto [before, is_first] = then.try_emplace(name, encoded);
-      return encoded >= before->second + 25 && frames_in_hands(cameras.at(name)) <= few_in_hands;
-    });
-  };
-  EXPECT_TRUE(eventually(goes_on)) << rig.log();
-  end(rig);
 }
 
 TEST(Mosaic, ShowsNinetyNineCameras) {

@@ -1,6 +1,6 @@
-// A move of a camera to another worker, with either of the two workers killed or stopped at steps of it: no frame comes
-// twice, the rig goes on, and every frame is accounted for; the camera is where the command says. move_deaths_test.cpp
-// in tests/sim kills a worker at every step.
+// A move of a camera to another worker, with either of the two workers killed at a step of it: no frame comes twice,
+// the rig goes on, and every frame is accounted for; the camera is where the command says. move_deaths_test.cpp in
+// tests/sim kills a worker at every step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,64 +26,30 @@ using testing::HasSubstr;
 
 constexpr double promised_recovery = 2.0 * sanitizer_slowdown;  // s, and what a hang takes to be found
 
-// The new node is not ready for a second and a half.
-constexpr const char* settles = "    filters: [{motion: {}}]\n";
-
-// One after the other in the same rig.
-struct Steps {
-  std::string title;
-  std::string policy;
-  std::vector<DeathInMove> steps;
-};
-void PrintTo(const Steps& steps, std::ostream* out) { *out << steps.title; }
-
-class KilledAt : public testing::TestWithParam<Steps> {
- protected:
-  [[nodiscard]] std::size_t deaths() const { return times_in(moves_->log(), " died ("); }
-
-  // Camera a goes there, or stays, and a process dies meanwhile.
-  void take(const DeathInMove& step) {
-    const std::size_t before = deaths();
-    armed_.arm(step.failpoint);
-    unsigned to = worker_ == 0 ? MoveRig::target : 0;
-    Answer answer = moves_->move("a", to);
-    // What depends on when the next key frame comes is reached by one of some moves.
-    for (int more = 0; more < 5 && !step.moved && deaths() == before; ++more) {
-      ASSERT_EQ(answer.status, 0) << answer.errors << moves_->log();
-      worker_ = to;
-      to = to == 0 ? MoveRig::target : 0;
-      answer = moves_->move("a", to);
-    }
-    const bool moved = answer.status == 0;
-    EXPECT_EQ(moved, step.moved.value_or(moved)) << answer.output << answer.errors << moves_->log();
-    if (moved) worker_ = to;
-    for (int fragments = 0; fragments < 2; ++fragments) moves_->wait_for_flow();
-    const std::string worker = "worker " + std::to_string(worker_);
-    EXPECT_TRUE(eventually([&] {
-      const auto graph = moves_->status_of("a").at("graph").at("nodes");
-      return graph.size() == 2 && graph.back().at("process") == worker && !moves_->status_of("a").contains("moves_to");
-    })) << moves_->status_of("a").dump(2)
-        << moves_->log();
-    EXPECT_TRUE(armed_.disarm(step.failpoint)) << moves_->log();
-    EXPECT_GT(deaths(), before) << moves_->log();
-  }
-
-  ArmedDeaths armed_;
-  std::optional<MoveRig> moves_;
-  unsigned worker_ = 0;  // of camera a
-};
-
-TEST_P(KilledAt, NothingComesTwiceAndAllGoesOn) {
-  const Steps& steps = GetParam();
-  for (const DeathInMove& step : steps.steps) armed_.add(step.failpoint);
-  MoveRig& moves = moves_.emplace("", steps.policy, RigOptions{.failpoints = armed_.failpoints()});
+// The new worker's, and the old one's, in one move after the other.
+TEST(KilledInAMove, NothingComesTwiceAndAllGoesOn) {
+  const std::vector<std::string> deaths{"hand_over.live=kill", "hand_over.committing=kill"};
+  ArmedDeaths armed;
+  for (const std::string& death : deaths) armed.add(death);
+  MoveRig moves("", "drop", RigOptions{.failpoints = armed.failpoints()});
   moves.wait_for_flow();
   RigWaits waits(moves.rig());
   const std::int64_t when = utc_now_ns();
-  for (const DeathInMove& step : steps.steps) {
-    SCOPED_TRACE(step.failpoint);
-    take(step);
-    if (HasFatalFailure()) return;
+  unsigned to = MoveRig::target;
+  for (const std::string& death : deaths) {
+    SCOPED_TRACE(death);
+    armed.arm(death);
+    const Answer answer = moves.move("a", to);
+    EXPECT_EQ(answer.status, 0) << answer.errors << moves.log();
+    for (int fragments = 0; fragments < 2; ++fragments) moves.wait_for_flow();
+    EXPECT_TRUE(armed.disarm(death)) << moves.log();
+    const std::string worker = "worker " + std::to_string(to);
+    EXPECT_TRUE(eventually([&] {
+      const auto graph = moves.status_of("a").at("graph").at("nodes");
+      return graph.size() == 2 && graph.back().at("process") == worker && !moves.status_of("a").contains("moves_to");
+    })) << moves.status_of("a").dump(2)
+        << moves.log();
+    to = 0;
   }
   moves.end();
   const VideoFile video = read_video(moves.rig().file("a.mp4"));
@@ -167,12 +133,10 @@ class ChangingRig {
   std::optional<MoveRig> moves_;
 };
 
-class Changes : public testing::TestWithParam<std::string> {};
-
 // The new node needs frames of a second and a half to be ready, and of two more to the one where it takes over. It
 // would come to the next ring before the old one, which is late there.
-TEST_P(Changes, OfTheirSizeCancelMovesWithoutALostFrame) {
-  ChangingRig rig(125, GetParam(), 115);
+TEST(Changes, OfTheirSizeCancelMovesWithoutALostFrame) {
+  ChangingRig rig(125, "block", 115);
   ASSERT_TRUE(rig.waits_for_frames(75)) << rig.moves().log();
   Answer answer;
   std::jthread mover([&] { answer = rig.moves().move("a", MoveRig::target); });
@@ -195,8 +159,8 @@ TEST_P(Changes, OfTheirSizeCancelMovesWithoutALostFrame) {
 }
 
 // Whoever came first to the ring would have its first frames for itself.
-TEST_P(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
-  ChangingRig rig(50, GetParam());
+TEST(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
+  ChangingRig rig(50, "drop");
   ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
   Answer answer;
   const auto asked = [&] {
@@ -213,8 +177,8 @@ TEST_P(Changes, AreNotFollowedByAMoveBeforeTheWorkerIsThere) {
 }
 
 // The worker is waited for, though the rig is to end.
-TEST_P(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
-  ChangingRig rig(50, GetParam());
+TEST(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
+  ChangingRig rig(50, "drop");
   ASSERT_TRUE(rig.logs("its frames are 192x160 now")) << rig.moves().log();
   const std::jthread once_it_ends([&] {
     EXPECT_TRUE(rig.logs("handing over what has been decoded")) << rig.moves().log();
@@ -223,17 +187,13 @@ TEST_P(Changes, LoseNothingWhereTheRigEndsBeforeTheWorkerIsThere) {
   rig.expect_whole();
 }
 
-INSTANTIATE_TEST_SUITE_P(With, Changes, testing::Values("drop", "block"), [](const auto& one) { return one.param; });
-
-// One of both nodes is held up for ten frames, as by a driver or an encoder's first frame; four have room in its queue.
+// Both nodes are held up for ten frames, as by a driver or an encoder's first frame; four have room in its queue.
 // A file is read in time, whatever a worker does.
-class HeldUp : public testing::TestWithParam<std::string> {};
-
-TEST_P(HeldUp, WaitsForBothWorkers) {
+TEST(HeldUp, WaitsForBothWorkers) {
   const TemporaryFolder clips;
   make_clip(clips.path(), {.name = "clip.mkv", .frames = 500});
   MoveRig moves("    source: \"" + (clips.path() / "clip.mkv").string() + "\"\n    pace: realtime\n    queue_size: 4\n",
-                "drop", {.failpoints = "hand_over." + GetParam() + "=wait400ms"});
+                "drop", {.failpoints = "hand_over.committing=wait400ms,hand_over.live=wait400ms"});
   moves.wait_for_flow();
   ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
   moves.wait_for_flow();
@@ -242,54 +202,6 @@ TEST_P(HeldUp, WaitsForBothWorkers) {
   EXPECT_EQ(moves.check_losses("a"), "") << moves.log();
   if (!was_late(moves.rig().camera("a"))) moves.expect_whole("a.mp4");
 }
-
-INSTANTIATE_TEST_SUITE_P(At, HeldUp, testing::Values("ready", "committing", "committed", "live", "going_on"),
-                         [](const auto& one) { return one.param; });
-
-// A worker that has no camera any more is started again for one that comes.
-TEST(MovesThatFail, AreNotThoseToAWorkerThatWasLeftAndDied) {
-  MoveRig moves;
-  moves.wait_for_flow();
-  ASSERT_EQ(moves.move("a", MoveRig::target).status, 0) << moves.log();
-  const pid_t left = moves.rig().pid_of("worker 0");
-  ::kill(left, SIGKILL);
-  ASSERT_TRUE(eventually([&] { return moves.log().find("worker 0 died") != std::string::npos; }));
-  moves.wait_for_flow();
-  EXPECT_EQ(moves.move("a", 0).status, 0) << moves.log();
-  moves.wait_for_flow();
-  moves.end();
-  moves.expect_whole("a.mp4");
-}
-
-// Both of its workers.
-TEST(MovesThatFail, GoOnWhenBothWorkersDie) {
-  MoveRig moves(settles, "block");
-  moves.wait_for_flow();
-  std::jthread mover([&] { static_cast<void>(moves.move("a", MoveRig::target)); });
-  ASSERT_TRUE(eventually([&] { return moves.log().find("is to go over") != std::string::npos; }));
-  strike(moves.rig(), {"both", {"worker 0", "worker 2"}});
-  mover.join();
-  for (int fragments = 0; fragments < 3; ++fragments) moves.wait_for_flow();
-  moves.end();
-  EXPECT_EQ(check_pattern_recording(read_video(moves.rig().file("a.mp4")), false), "") << moves.log();
-}
-
-// Each with one of both policies: which of them makes no difference to who has a frame.
-INSTANTIATE_TEST_SUITE_P(AStep, KilledAt,
-                         testing::Values(Steps{"OfNew",
-                                               "drop",
-                                               {{"hand_over.ready=kill", {}},
-                                                {"hand_over.live=kill", true},
-                                                {"hand_over.ready=stop", {}},
-                                                {"hand_over.going_on=kill", true}}},
-                                         Steps{"OfOld",
-                                               "block",
-                                               {{"hand_over.passing:8=kill", {}},
-                                                {"hand_over.passed:8=kill", {}},
-                                                {"hand_over.passing:8=stop", {}},
-                                                {"hand_over.committing=kill", true},
-                                                {"hand_over.committed=kill", true}}}),
-                         [](const auto& one) { return one.param.title; });
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test

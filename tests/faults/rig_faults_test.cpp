@@ -86,23 +86,17 @@ TEST_P(Struck, FramesFlowAgainWithinTwoSeconds) {
 }
 
 // Where the source goes on, the cameras of the other worker lose nothing.
-INSTANTIATE_TEST_SUITE_P(
-    By, Struck,
-    testing::Values(Blows{"Kills",
-                          {{"worker", {"worker 0"}},
-                           {"master", {"master"}},
-                           {"publisher", {"publisher"}},
-                           {"worker and publisher", {"worker 0", "publisher"}}}},
-                    Blows{"Stops",
-                          {{"worker", {"worker 1"}, SIGSTOP},
-                           {"master", {"master"}, SIGSTOP},
-                           {"publisher", {"publisher"}, SIGSTOP},
-                           {"master and worker killed", {"master", "worker 1"}}}},
-                    Blows{"KillsOfTheSource", {{"source", {"source"}}, {"source and master", {"source", "master"}}}},
-                    Blows{"AStopOfTheSourceAndAKillOfAll",
-                          {{"source", {"source"}, SIGSTOP},
-                           {"all but the supervisor", {"source", "master", "worker 0", "worker 1", "publisher"}}}}),
-    [](const auto& one) { return one.param.title; });
+INSTANTIATE_TEST_SUITE_P(By, Struck,
+                         testing::Values(Blows{"Kills",
+                                               {{"worker", {"worker 0"}},
+                                                {"master", {"master"}},
+                                                {"publisher", {"publisher"}},
+                                                {"worker and publisher", {"worker 0", "publisher"}}}},
+                                         Blows{"KillsOfAllAndTheSource",
+                                               {{"all but the supervisor",
+                                                 {"source", "master", "worker 0", "worker 1", "publisher"}},
+                                                {"source", {"source"}}}}),
+                         [](const auto& one) { return one.param.title; });
 
 // Policy `block`: the source waits, so only what the dead process had in its hands is lost.
 TEST(Killed, WorkerCostsOnlyWhatItHadInHands) {
@@ -139,21 +133,6 @@ TEST(Killed, MasterThatWaitsForASlowWorker) {
   EXPECT_EQ(recording.pictures.size(), 120U);
 }
 
-TEST(Killed, WorkerWhileDraining) {
-  RigRun rig(fault_rig(0));
-  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
-  const pid_t worker = rig.pid_of("worker 0");
-  stop_process(worker);  // so that it cannot have drained before it is killed
-  rig.signal(SIGTERM);
-  ASSERT_TRUE(eventually([&] { return rig.log().find("ending (stopped)") != std::string::npos; }));
-  ::kill(worker, SIGKILL);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  expect_good_files(rig);
-  for (const std::string name : {"b", "d"}) {
-    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
-  }
-}
-
 // The waits that the log tells for a process that dies again and again; whole lines only, the last may be half written.
 std::vector<double> waits_in(const std::string& log, const std::string& role) {
   std::vector<double> waits;
@@ -167,18 +146,6 @@ std::vector<double> waits_in(const std::string& log, const std::string& role) {
     waits.push_back(wait.starts_with("in ") ? std::stod(wait.substr(3)) : 0);
   }
   return waits;
-}
-
-// Processes that die at once, again and again, must not eat the machine: each wait is longer than the one before.
-TEST(Restarts, ComeAtGrowingIntervals) {
-  RigRun rig(fault_rig(0), {.failpoints = "barrier.arriving=kill"});
-  ASSERT_TRUE(eventually([&] { return waits_in(rig.log(), "publisher").size() >= 5; })) << rig.log();
-  const std::vector<double> waits = waits_in(rig.log(), "publisher");
-  EXPECT_EQ(waits[0], 0);
-  EXPECT_GE(waits[1], 0.2);
-  for (std::size_t i = 2; i < waits.size(); ++i) EXPECT_NEAR(waits[i], 2 * waits[i - 1], 0.02) << i;
-  rig.signal(SIGINT);
-  EXPECT_EQ(rig.wait(), 3) << "no camera delivered anything";
 }
 
 // While it lives, the threads of a process have a CPU that others use, and yield it to all of them.

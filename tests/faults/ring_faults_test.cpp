@@ -164,26 +164,6 @@ TEST(Ring, ThatWasSaidToBeClosedWhenItsReaderCameIsOfferedLater) {
   expect_goes_on(rig, "a");
 }
 
-// A packet that brings down whoever reads it is not given to one publisher after the other.
-TEST(Poison, ThatBringsDownThePublisherGoesWithItsCamera) {
-  const int port = free_port();
-  RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b"), {.failpoints = "publisher.live@a=segv"});
-  ASSERT_TRUE(eventually([&] { return rig.log().find("a: quarantined") != std::string::npos; })) << rig.log();
-  ASSERT_TRUE(wait_for_state(port, "a", "failed")) << rig.log();
-  const pid_t publisher = rig.pid_of("publisher");
-  ASSERT_TRUE(rig.wait_for_growth("b.mp4", rig.size("b.mp4") + 2000)) << rig.log();
-  EXPECT_EQ(rig.pid_of("publisher"), publisher);
-  rig.signal(SIGTERM);
-  EXPECT_EQ(rig.wait(), 3) << rig.log();
-  const auto report = rig.report();
-  EXPECT_EQ(check_accounting(report), "");
-  EXPECT_EQ(report.at("publisher_restarts"), 4) << rig.log();
-  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), rig.camera("b").at("frames").at("encoded"));
-  const auto frames = rig.camera("a").at("frames");
-  EXPECT_EQ(frames.at("recorded").get<int>() + frames.at("unrecorded").get<int>(), frames.at("encoded"))
-      << "what nobody took is counted";
-}
-
 // More packets than its ring holds: its camera waits for nobody who would take them.
 TEST(Poison, OfAnOutputLeavesItsCameraAlone) {
   const int port = free_port();

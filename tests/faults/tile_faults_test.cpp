@@ -1,6 +1,5 @@
 // A camera whose frames are filtered in bands by processes of their own: what comes out is what one node makes, and
-// whichever process is killed or stopped, frames flow again within two seconds, nobody else notices, and every frame is
-// accounted for.
+// where a tile and the join are killed, nobody else notices, and every frame is accounted for.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -10,6 +9,7 @@
 #include "tests/faults/graph_rig.h"
 #include "tests/integration/clips.h"
 #include "tests/integration/recording.h"
+#include "tests/integration/rig_waits.h"
 #include "tests/integration/times_in.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/peers.h"
@@ -119,54 +119,6 @@ TEST(TiledSource, MayBeTurnedAndBeginAgain) {
 // Camera a has tiles in workers 0 and 1, joined in worker 2; b is in worker 3 alone.
 std::string tile_rig(const std::string& policy, int number) {
   return graph_rig(policy, 16, number, "{tiles: [cpu:0, cpu:1], encode: cpu:2}");
-}
-
-class StruckTile : public testing::TestWithParam<Blows> {};
-
-TEST_P(StruckTile, FramesFlowAgainWithinTwoSeconds) {
-  RigRun rig(tile_rig("drop", 0));
-  expect_recovery(rig, GetParam().blows);
-  const int restarts = rig.camera("a").at("worker_restarts");
-  const auto hits_a_tile = [](const Blow& blow) {
-    return !hits(blow, "master") && (hits(blow, "worker 0") || hits(blow, "worker 1"));
-  };
-  EXPECT_GE(restarts, std::ranges::count_if(GetParam().blows, hits_a_tile)) << rig.camera("a");
-}
-
-INSTANTIATE_TEST_SUITE_P(By, StruckTile,
-                         testing::Values(Blows{"Kills",
-                                               {{"first", {"worker 0"}},
-                                                {"second", {"worker 1"}},
-                                                {"join", {"worker 2"}},
-                                                {"both tiles", {"worker 0", "worker 1"}}}},
-                                         Blows{"Stops",
-                                               {{"first", {"worker 0"}, SIGSTOP},
-                                                {"second", {"worker 1"}, SIGSTOP},
-                                                {"join", {"worker 2"}, SIGSTOP},
-                                                {"tile and join killed", {"worker 1", "worker 2"}}}},
-                                         Blows{"KillsOfOthers",
-                                               {{"master", {"master"}},
-                                                {"other", {"worker 3"}},
-                                                {"master and tile", {"master", "worker 1"}}}}),
-                         [](const auto& one) { return one.param.title; });
-
-// Policy `block`: the source waits, so only what the dead processes had in their hands is lost.
-TEST(KilledTile, CostsOnlyWhatItHadInHands) {
-  RigRun rig(tile_rig("block", 200));
-  ASSERT_TRUE(wait_for_flow(rig, 2)) << rig.log();
-  strike(rig, {"", {"worker 1"}});
-  ASSERT_TRUE(wait_for_flow(rig, 1)) << rig.log();
-  strike(rig, {"", {"worker 2"}});
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  const auto camera = rig.camera("a");
-  const std::uint64_t lost = dropped(camera, "worker_lost") + dropped(camera, "part_missing");
-  EXPECT_EQ(camera.at("frames").at("decoded"), 200) << camera;
-  EXPECT_EQ(camera.at("frames").at("encoded").get<std::uint64_t>() + lost, 200U) << camera;
-  EXPECT_LE(lost, 100U) << camera;
-  EXPECT_EQ(camera.at("worker_restarts"), 2) << camera;
-  EXPECT_EQ(check_pattern_recording(read_video(rig.file("b.mp4")), true), "");
-  EXPECT_EQ(rig.camera("b").at("frames").at("recorded"), 200);
 }
 
 nlohmann::json status_of(const RigRun& rig, int port) {

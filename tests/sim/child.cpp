@@ -73,6 +73,11 @@ void Child::send(std::string_view type, const nlohmann::json& body, const std::v
 
 bool Child::serves() const { return is_alive() && role_ && !is(stopped_until_) && !is(silent_until_); }
 
+bool Child::hangs() const {
+  const bool has_begun = is_alive() && handle_ != nullptr && role_ && next_beat_ != Clock::time_point{};
+  return has_begun && !handle_->killed() && (is(stopped_until_) || is(silent_until_));
+}
+
 std::set<std::string> Child::cameras() const { return role_ ? role_->cameras() : std::set<std::string>(); }
 
 bool Child::awaits_supervisor() const {
@@ -189,7 +194,9 @@ void Child::die(int status) {
 void Child::note_crash(std::uint64_t which) {
   if (!role_) return;
   const std::string camera = role_->note_fault(SIGSEGV, which);
-  if (!camera.empty()) machine_.checks().on_crash(camera, part_);
+  if (camera.empty()) return;
+  machine_.checks().on_crash(camera, part_);
+  machine_.witness().on_crash(camera, part_);
 }
 
 void Child::befall(const Fault& fault) {

@@ -56,6 +56,8 @@ class Child : public std::enable_shared_from_this<Child> {
 
   // It is set up, and its main thread runs.
   [[nodiscard]] bool serves() const;
+  // Its main thread has been heard of, hangs, and is not being killed.
+  [[nodiscard]] bool hangs() const;
   // That it has.
   [[nodiscard]] std::set<std::string> cameras() const;
   [[nodiscard]] bool uses(const Device& gpu) const;

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t gpu_check_killed_once_in = 16;
 constexpr std::uint64_t silent_once_in = 4;  // cameras
 constexpr auto between_looks = seconds(5);   // whether cameras run
+constexpr auto longest_hang = seconds(2);    // of a main thread: it is found within a second
 
 // "worker 2"
 Part part_of(const std::string& role) {
@@ -190,6 +191,8 @@ void Machine::befall(const Fault& fault) {
         if (child->name() != target || !child->is_alive()) continue;
         world_.reached(fmt::format("fault {} of {}", name_of(fault.kind), name_of(fault.part)));
         child->befall(fault);
+        const bool hangs = fault.kind == FaultKind::silent || fault.kind == FaultKind::stopped;
+        if (hangs && fault.lasts > longest_hang) require_killed(child);
       }
   }
   world_.reached(fmt::format("fault {}", name_of(fault.kind)));
@@ -208,6 +211,17 @@ void Machine::on_move_step(Child& worker, MoveStep step) {
     checks_.on_fault(kill, name);
     calm_since_ = std::max(calm_since_, world_.now());
     (*child)->befall(kill);
+  });
+}
+
+// A supervisor that has not run itself waits for a new heartbeat.
+void Machine::require_killed(const std::shared_ptr<Child>& child) {
+  world_.in(longest_hang, [this, child] {
+    const bool pauses =
+        std::ranges::any_of(course_.faults, [](const Fault& fault) { return fault.kind == FaultKind::pause; });
+    if (pauses || asks_to_end() || !child->hangs()) return;
+    world_.reached("a process that hangs has to be killed");
+    witness_.on_hang_still(child->name());
   });
 }
 
@@ -245,6 +259,7 @@ void Machine::on_ring(const Child& by, const std::string& camera, const std::str
 void Machine::on_message_to(const Child& child, std::string_view type, const nlohmann::json& body) {
   if (type == messages::Status::type) {
     checks_.on_status(body.at("status"));
+    witness_.on_status(body.at("status"), course_.changes.empty());
     gpu_watch_.on_status(body.at("status"));
     group_watch_.on_status(body.at("status"));
     if (!asks_to_end()) mosaic_watch_.on_status(body.at("status"));

@@ -109,6 +109,7 @@ class Machine {
   void befall(const Fault& fault);
   void take_away_gpu(const Fault& fault);
   void require_running_elsewhere();
+  void require_killed(const std::shared_ptr<Child>& child);
   void write_alone(std::map<std::string, pid_t>& writers, const Child& by, const std::string& what);
   // The role of the process that it befalls.
   [[nodiscard]] std::string target_of(const Fault& fault) const;

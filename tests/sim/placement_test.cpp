@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/many_seeds.h"
@@ -17,10 +18,12 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t tried = 90;
 constexpr auto placement = sim::Varies::placement;
 // Rigs of courses.
+constexpr std::size_t anywhere = 1;
 constexpr std::size_t two_gpus = 2;
 constexpr std::size_t decoded_apart = 3;
 constexpr std::size_t tiles_on_gpus = 10;
 // Of faults of GPUs.
+constexpr std::uint64_t first_gpu = 0;
 constexpr std::uint64_t second_gpu = 1;
 constexpr std::uint64_t crashes = 2;
 constexpr std::uint64_t unchecked = 3;
@@ -98,6 +101,21 @@ TEST(SimulatedPlacement, ACameraInQuarantineStaysThereWhenItsGpuReturns) {
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_TRUE(outcome.reached.contains("one of several cameras is quarantined"));
   EXPECT_TRUE(outcome.reached.contains("a GPU is back"));
+}
+
+// What loses contexts comes along with the cameras: the second GPU is not to blame.
+TEST(SimulatedPlacement, CamerasThatBringTheirTroubleAlongGoOnToTheCpu) {
+  std::vector<sim::Fault> faults;
+  for (const auto& [at, gpu] : {std::pair(20s, second_gpu), {22s, second_gpu}, {27s, first_gpu}}) {
+    faults.push_back({sim::FaultKind::context_lost, sim::Part::worker, at, 0s, 0, gpu});
+  }
+  const sim::Outcome outcome = run(anywhere, 1, faults);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(lines_with(outcome, "GPU 1 is gone: worker 1 lost it, again and again, though a new process can use it"),
+            1);
+  EXPECT_EQ(lines_with(outcome, "goes on to the CPU, since GPU 0 is lost as the one was that it came from"), 2);
+  EXPECT_EQ(lines_with(outcome, "runs on the CPU now"), 2);
+  EXPECT_EQ(lines_with(outcome, "GPU 0 is gone"), 0);
 }
 
 }  // namespace CAMPIPE_FILE

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -78,6 +79,12 @@ RunOptions options(std::uint64_t digest) {
   return options;
 }
 
+bool any_failed(const std::string& report) {
+  const auto all = nlohmann::json::parse(report, nullptr, false);
+  if (all.is_discarded()) return false;  // Checks::on_report() notices
+  return std::ranges::any_of(all.at("cameras"), [](const auto& camera) { return camera.at("state") == "failed"; });
+}
+
 void take_results(Outcome& outcome, const World& world, double cpu_before) {
   outcome.failure = world.failure();
   outcome.trace = world.traced();
@@ -127,6 +134,7 @@ Outcome run_rig(std::uint64_t seed, const Course& course, const RigChoice& choic
     const bool may_fail = machine.checks().any_may_be_quarantined() || machine.disk_breaks();
     if ((settled || (course.faults.empty() && course.changes.empty())) && status != 0 && !may_fail)
       world.fail(fmt::format("the exit status is {}", status));
+    if (status == 0 && any_failed(port.report())) world.fail("the exit status is 0, and a camera has failed");
     outcome.turns = port.turns();
     outcome.conduct = machine.conduct().finish();
     supervisor.reset();

@@ -7,6 +7,11 @@
 #include "tests/sim/checks.h"
 
 namespace campipe::sim {
+namespace {
+
+constexpr std::size_t most_crashes = 3;  // within a minute
+
+}  // namespace
 
 void Witness::on_death(Part part, int status, bool while_ending) {
   if (!while_ending) ++deaths_.at(static_cast<std::size_t>(part));
@@ -40,6 +45,39 @@ void Witness::on_decoding_still(const std::string& master, const std::string& ca
   constexpr auto longest = milliseconds(3500);
   if (world_.now() > std::max(begun, end) + longest && !checks_.hinders(camera, Part::master))
     world_.fail(fmt::format("{} does not end {}", master, camera));
+}
+
+void Witness::on_crash(const std::string& camera, Part part) {
+  constexpr auto window = seconds(55);      // 60 s are promised, and deaths are noticed a little later
+  constexpr auto until_shown = seconds(6);  // status comes each second or two, and pauses last for 3 s
+  Crashes& crashes = crashes_[{camera, checks_.life_of(camera), part == Part::publisher}];
+  ++crashes.number;
+  crashes.at.push_back(world_.now());
+  while (world_.now() - crashes.at.front() > window) crashes.at.pop_front();
+  if (crashes.at.size() >= most_crashes && !crashes.quarantined_by) crashes.quarantined_by = world_.now() + until_shown;
+}
+
+void Witness::on_hang_still(const std::string& process) const { world_.fail(process + " hangs, and is not killed"); }
+
+// In the publisher its recording is given up first. Where packets are copied, only what is decoded is.
+void Witness::on_status(const nlohmann::json& status, bool is_unchanged) {
+  for (const auto& [name, camera] : status.at("cameras").items()) {
+    for (const bool in_publisher : {false, true}) {
+      const auto crashes = crashes_.find({name, checks_.life_of(name), in_publisher});
+      const bool is_due = crashes != crashes_.end() && crashes->second.quarantined_by < world_.now();
+      if (!is_due || !crashes->second.quarantined_by || camera.contains("outputs")) continue;
+      world_.reached("a camera has to be quarantined");
+      const std::string reason = camera.value("reason", "");
+      const bool is_given_up = in_publisher && reason.starts_with("recording stopped: it brought down");
+      const bool is_quarantined = reason.find("quarantined") != std::string::npos;
+      if (!is_given_up && !is_quarantined)
+        world_.fail(fmt::format("{} has crashed three times, and is not quarantined", name));
+      const bool is_first =
+          crashes->second.number == most_crashes && !crashes_.contains({name, checks_.life_of(name), false});
+      if (in_publisher && is_unchanged && is_first && !is_given_up)
+        world_.fail(fmt::format("{} is quarantined, and its recording was not given up before", name));
+    }
+  }
 }
 
 // Its end is no death.

@@ -1,12 +1,14 @@
 // What the processes of a run did, with which the supervisor's counts have to agree: packets that sources had are
-// decoded once, deaths are counted, a ring that is done is given to nobody, who crashed a master is decoded apart, and
-// a master ends in time.
+// decoded once, deaths are counted, a ring that is done is given to nobody, who crashed a master is decoded apart, who
+// crashes processes again and again is quarantined, one that hangs is killed, and a master ends in time.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -40,6 +42,12 @@ class Witness {
   // A master has not done yet with a camera that it has had since `begun`, while the rig ends since `end`.
   void on_decoding_still(const std::string& master, const std::string& camera, Clock::time_point begun,
                          Clock::time_point end) const;
+  // A process crashes on its thread for a camera, which is quarantined at the third within a minute.
+  void on_crash(const std::string& camera, Part part);
+  // A process has hung for so long that it has to be killed, and is not.
+  void on_hang_still(const std::string& process) const;
+  // `is_unchanged`: nobody stopped its recording, or changed it.
+  void on_status(const nlohmann::json& status, bool is_unchanged);
   // A line of the supervisor's log.
   void on_log(const std::string& line);
 
@@ -58,6 +66,13 @@ class Witness {
   bool dies_ending_ = false;
   std::set<Ring> done_;
   std::set<std::pair<std::string, unsigned>> crashed_;
+  struct Crashes {
+    unsigned number = 0;
+    std::deque<Clock::time_point> at;  // the newest ones
+    std::optional<Clock::time_point> quarantined_by;
+  };
+  using Life = std::tuple<std::string, unsigned, bool>;  // of a camera; true: in the publisher
+  std::map<Life, Crashes> crashes_;
 };
 
 }  // namespace campipe::sim

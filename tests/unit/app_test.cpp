@@ -7,6 +7,8 @@
 
 #include "app/config/camera_config.h"
 #include "app/control/sent_stream.h"
+#include "app/placement/quarantine.h"
+#include "app/supervisor/life/message_checks.h"
 #include "app/supervisor/rig/accounting.h"
 #include "app/supervisor/rig/cameras.h"
 #include "app/supervisor/rig/restart_policy.h"
@@ -427,6 +429,25 @@ Camera camera_of(const std::string& name, const CameraIds& ids) {
     output.config.name = name + (output.is_own() ? "" : "/small");
   }
   return camera;
+}
+
+TEST(Quarantine, IsForCamerasThatMayBeDecodedApart) {
+  CameraConfig camera;
+  EXPECT_TRUE(may_be_quarantined(camera));
+  EXPECT_FALSE(begins_in_quarantine(camera));
+  camera.decode_isolation = DecodeIsolation::always;
+  EXPECT_TRUE(begins_in_quarantine(camera));
+  camera.decode_isolation = DecodeIsolation::never;
+  EXPECT_FALSE(may_be_quarantined(camera));
+  EXPECT_FALSE(begins_in_quarantine(camera));
+}
+
+// What a process sends is kept, shown and passed on: within bounds.
+TEST(TextsInMessages, AreShortened) {
+  Message message{"record_failed", {{"output", 0}, {"reason", std::string(100'000, 'x')}}, {}};
+  shorten_texts(message);
+  EXPECT_EQ(message.body.at("reason"), std::string(1024, 'x'));
+  EXPECT_EQ(message.body.at("output"), 0);
 }
 
 TEST(CamerasTable, FindsCamerasAndTheirOutputsByNameAndId) {
