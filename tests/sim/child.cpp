@@ -32,6 +32,8 @@ std::unique_ptr<Role> make_role(Part part, Child& child) {
       return make_worker(child);
     case Part::publisher:
       return make_publisher(child);
+    case Part::cluster:
+      return make_cluster(child);
   }
   return nullptr;
 }
@@ -274,6 +276,7 @@ std::optional<Message> ChildHandle::receive(std::string_view) {
       child_->machine_.conduct().shows(child_->pid_, change);
   }
   auto message = child_->from_child_.receive(child_->machine_.world().now());
+  if (message) child_->machine_.on_message_from(*child_, message->type, message->body);
   if (message) child_->machine_.conduct().from(child_->pid_, message->type, message->body, message->fds.size());
   return message;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "tests/sim/cluster_faults.h"
 #include "tests/sim/gpu_faults.h"
 
 namespace campipe::sim {
@@ -48,14 +49,15 @@ nanoseconds length_of(FaultKind kind, Chance& chance) {
 }  // namespace
 
 const char* name_of(Part part) {
-  constexpr std::array names{"source", "master", "worker", "publisher"};
+  constexpr std::array names{"source", "master", "worker", "publisher", "cluster"};
   return names.at(static_cast<std::size_t>(part));
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array names{"kill",  "crash",     "exits",        "silent",       "stopped",    "slow",
-                             "late",  "deaf",      "lies",         "start_fails",  "slow_death", "camera_away",
-                             "pause", "disk_full", "targets_away", "context_lost", "gpu_away"};
+  constexpr std::array names{"kill",         "crash",       "exits",   "silent",    "stopped",
+                             "slow",         "late",        "deaf",    "lies",      "start_fails",
+                             "slow_death",   "camera_away", "pause",   "disk_full", "targets_away",
+                             "context_lost", "gpu_away",    "cut_off", "given_away"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -66,13 +68,15 @@ bool is_death(FaultKind kind) {
 
 bool is_of_gpu(FaultKind kind) { return kind == FaultKind::context_lost || kind == FaultKind::gpu_away; }
 
+bool is_of_cluster(FaultKind kind) { return kind == FaultKind::cut_off || kind == FaultKind::given_away; }
+
 bool makes_late(FaultKind kind) {
   return kind == FaultKind::slow || kind == FaultKind::stopped || kind == FaultKind::pause;
 }
 
 bool is_of_process(FaultKind kind) {
   return kind != FaultKind::camera_away && kind != FaultKind::disk_full && kind != FaultKind::targets_away &&
-         kind != FaultKind::pause && kind != FaultKind::gpu_away;
+         kind != FaultKind::pause && kind != FaultKind::gpu_away && !is_of_cluster(kind);
 }
 
 bool is_of_all_cameras(const Fault& away) { return away.detail % 3 == 0; }
@@ -88,6 +92,7 @@ std::string describe(const Fault& fault) {
   if (fault.kind == FaultKind::crash) text += fmt::format(" with camera {}", fault.camera);
   if (fault.kind == FaultKind::camera_away)
     text += is_of_all_cameras(fault) ? " all" : fmt::format(" camera {}", fault.camera);
+  if (fault.kind == FaultKind::given_away) text += fmt::format(" camera {}", fault.camera);
   if (fault.kind == FaultKind::gpu_away) text += fmt::format(" GPU {} ({})", fault.camera, fault.detail);
   if (fault.kind == FaultKind::pause) text += stops_machine(fault) ? " of the machine" : " of the supervisor";
   if (fault.lasts.count() > 0) text += fmt::format(" for {:.3f} s", std::chrono::duration<double>(fault.lasts).count());
@@ -104,7 +109,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   const nanoseconds first = course.settles ? begin_of_faults : std::max<nanoseconds>(course.ends - seconds(3), {});
   const nanoseconds last = course.settles ? length - longest_recovery - longest_fault : course.ends + seconds(3);
   const bool has_target = chance.one_in(3);
-  const Part target = has_target ? static_cast<Part>(chance.below(parts)) : Part::source;
+  const Part target = has_target ? static_cast<Part>(chance.below(common_parts)) : Part::source;
   const auto target_or = [&](Part other) { return has_target ? target : other; };
   const bool deaths_only = chance.one_in(3);
   const bool one_camera = chance.one_in(2);
@@ -114,7 +119,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   for (std::uint64_t i = 0; i < count; ++i) {
     Fault fault;
     fault.kind = static_cast<FaultKind>(chance.below(deaths_only ? death_kinds : kinds));
-    fault.part = target_or(static_cast<Part>(chance.below(parts)));
+    fault.part = target_or(static_cast<Part>(chance.below(common_parts)));
     const bool together = i > 0 && chance.one_in(2);
     at = std::min(together ? at + chance.between(nanoseconds(0), soon) : chance.between(first, last), last);
     fault.at = at;
@@ -137,6 +142,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   course.moves = moves_of(seed, first, last, moments);
   course.changes = changes_of(seed, first, last);
   course.gpu_faults = gpu_faults_of(seed, first, last);
+  course.cluster_faults = cluster_faults_of(seed, first, last);
   return course;
 }
 

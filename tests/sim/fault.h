@@ -13,8 +13,9 @@
 namespace campipe::sim {
 
 // Whom a fault befalls, and which processes a rig has.
-enum class Part : std::uint8_t { source, master, worker, publisher };
-inline constexpr std::size_t parts = 4;
+enum class Part : std::uint8_t { source, master, worker, publisher, cluster };
+inline constexpr std::size_t parts = 5;
+inline constexpr std::size_t common_parts = 4;  // the first ones; the other one is of a node of a cluster
 const char* name_of(Part part);
 
 enum class FaultKind : std::uint8_t {
@@ -35,13 +36,17 @@ enum class FaultKind : std::uint8_t {
   targets_away,  // push targets go away and return
   context_lost,  // the process loses its context on its GPU, which has nothing
   gpu_away,      // a GPU goes away and returns; from the beginning on: it is missing when the rig starts
+  cut_off,       // the node does not reach etcd
+  given_away,    // a camera of the node's is another node's for a while
 };
-inline constexpr std::size_t fault_kinds = 15;  // without those of GPUs
+inline constexpr std::size_t fault_kinds = 15;  // without those of GPUs and clusters
 // The first ones. The others are of rigs whose configuration is changed.
 inline constexpr std::size_t common_fault_kinds = 13;
 const char* name_of(FaultKind kind);
 bool befalls_process(FaultKind kind);
 bool is_of_gpu(FaultKind kind);
+// It befalls the cluster, and nothing of this machine.
+bool is_of_cluster(FaultKind kind);
 // The process is gone at once, and nothing else.
 bool is_death(FaultKind kind);
 
@@ -72,7 +77,8 @@ struct Course {
   std::vector<Fault> faults;
   std::vector<MoveWish> moves;
   std::vector<Change> changes;
-  std::vector<Fault> gpu_faults = {};  // of rigs with GPUs: they become some of `faults`
+  std::vector<Fault> gpu_faults = {};      // of rigs with GPUs: they become some of `faults`,
+  std::vector<Fault> cluster_faults = {};  // and these of nodes of a cluster
 };
 // From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
 // silent start is found (15 s), and that until a camera is connected again.

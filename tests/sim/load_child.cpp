@@ -77,8 +77,8 @@ struct LoadChild::Run : std::enable_shared_from_this<Run> {
   std::optional<int> status;  // it has ended
 };
 
-LoadChild::LoadChild(World& world, Owner& owner, pid_t pid, LoadTrouble trouble, Chance chance)
-    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, owner, trouble, chance)) {}
+LoadChild::LoadChild(World& world, Owner& owner, std::string file, pid_t pid, LoadTrouble trouble, Chance chance)
+    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, owner, trouble, chance)), file_(std::move(file)) {}
 
 LoadChild::~LoadChild() { kill(); }
 
@@ -98,9 +98,9 @@ std::optional<Message> LoadChild::receive(std::string_view) {
   return message;
 }
 
-// What was read is obeyed once the process has ended, too.
+// What was read is obeyed once the process has ended, too. A cluster's rig is another file, and no reload.
 void LoadChild::note_taken() {
-  const bool of_reload = !run_->job.keep && run_->job.changes.empty();
+  const bool of_reload = file_ == own_file && !run_->job.keep && run_->job.changes.empty();
   if (heard_ && reaped_ && of_reload) run_->owner.on_reread(run_->reading);
 }
 

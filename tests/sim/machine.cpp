@@ -21,7 +21,7 @@ constexpr auto longest_hang = seconds(2);    // of a main thread: it is found wi
 
 // "worker 2"
 Part part_of(const std::string& role) {
-  for (const Part part : {Part::source, Part::master, Part::worker, Part::publisher}) {
+  for (const Part part : {Part::source, Part::master, Part::worker, Part::publisher, Part::cluster}) {
     if (role.substr(0, role.find(' ')) == name_of(part)) return part;
   }
   throw Error("this machine has no program for " + role);
@@ -39,6 +39,8 @@ Machine::Machine(World& world, Course course, const RigChoice& choice)
     : world_(world),
       group_watch_(world, choice.file()),
       mosaics_(choice.mosaics()),
+      cluster_(world, choice),
+      cluster_watch_(world, cluster_, checks_, choice),
       course_(std::move(course)),
       gpus_(world, choice.gpus()),
       owner_(*this, choice),
@@ -85,10 +87,10 @@ std::unique_ptr<ChildProcess> Machine::start(const std::string& role) {
   return std::make_unique<ChildHandle>(child);
 }
 
-std::unique_ptr<ChildProcess> Machine::start_load() {
+std::unique_ptr<ChildProcess> Machine::start_load(const std::string& file) {
   const LoadTrouble trouble = owner_.take_trouble();
   if (trouble == LoadTrouble::cannot_start) throw Error("cannot start load-config: Resource temporarily unavailable");
-  return std::make_unique<LoadChild>(world_, owner_, next_pid_++, trouble, world_.chance.split());
+  return std::make_unique<LoadChild>(world_, owner_, file, next_pid_++, trouble, world_.chance.split());
 }
 
 std::unique_ptr<ChildProcess> Machine::start_gpu_check(const Device& device) {
@@ -153,8 +155,8 @@ bool Machine::has_sound(const std::string& camera) const {
 void Machine::befall(const Fault& fault) {
   const std::string target = is_of_process(fault.kind) ? target_of(fault) : "";
   world_.trace(fmt::format("fault: {} {}", describe(fault), target));
-  checks_.on_fault(fault, target);
-  group_watch_.on_fault(fault);
+  if (!is_of_cluster(fault.kind)) checks_.on_fault(fault, target);
+  if (!is_of_cluster(fault.kind)) group_watch_.on_fault(fault);
   calm_since_ = std::max(calm_since_, world_.now() + fault.lasts);
   switch (fault.kind) {
     case FaultKind::start_fails:
@@ -177,6 +179,12 @@ void Machine::befall(const Fault& fault) {
       break;
     case FaultKind::gpu_away:
       take_away_gpu(fault);
+      break;
+    case FaultKind::cut_off:
+      cluster_.cut_off(fault.lasts);
+      break;
+    case FaultKind::given_away:
+      cluster_.give_away(fault.camera, fault.lasts);
       break;
     case FaultKind::pause:
       paused_until_ = world_.now() + fault.lasts;
@@ -263,9 +271,15 @@ void Machine::on_message_to(const Child& child, std::string_view type, const nlo
     gpu_watch_.on_status(body.at("status"));
     group_watch_.on_status(body.at("status"));
     if (!asks_to_end()) mosaic_watch_.on_status(body.at("status"));
+    if (!asks_to_end() && cluster_.is_on()) cluster_watch_.on_status(body.at("status"));
   }
+  if (child.part() == Part::cluster) cluster_watch_.on_sent(type, body);
   if (type == messages::Answer::type && owner_.has_asked(child.pid(), body.at("request").get<std::uint64_t>()))
     owner_.on_answer(child.pid(), body);
+}
+
+void Machine::on_message_from(const Child& child, std::string_view type, const nlohmann::json& body) {
+  if (child.part() == Part::cluster) cluster_watch_.on_taken(type, body);
 }
 
 void Machine::on_death(const Child& child, int status) {
@@ -282,6 +296,7 @@ void Machine::require_all_well() {
   gpu_watch_.require_back(checks_.status(), owner_.file(), balances || !course_.moves.empty());
   if (checks_.any_may_be_quarantined() || checks_.status().is_null()) return;
   owner_.check(checks_.status());
+  cluster_watch_.check();
   for (const auto& child : children_) {
     if (child->is_alive() && child->leaves_rest())
       world_.fail(child->name() + " has something of a camera that is gone in its page");

@@ -18,6 +18,8 @@
 #include "ipc/rig_page.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/child.h"
+#include "tests/sim/cluster_model.h"
+#include "tests/sim/cluster_watch.h"
 #include "tests/sim/conduct.h"
 #include "tests/sim/cores.h"
 #include "tests/sim/fault.h"
@@ -43,7 +45,7 @@ class Machine {
 
   // Throws Error where a fault wants it.
   std::unique_ptr<ChildProcess> start(const std::string& role);
-  std::unique_ptr<ChildProcess> start_load();
+  std::unique_ptr<ChildProcess> start_load(const std::string& file);
   std::unique_ptr<ChildProcess> start_gpu_check(const Device& device);
   [[nodiscard]] std::size_t running() const;
   // How long a process takes to end that is killed.
@@ -90,8 +92,11 @@ class Machine {
   GpuWatch& gpu_watch() { return gpu_watch_; }
   GroupWatch& group_watch() { return group_watch_; }
   MosaicWatch& mosaic_watch() { return mosaic_watch_; }
-  // The supervisor sends a message; a process dies.
+  ClusterModel& cluster() { return cluster_; }
+  ClusterWatch& cluster_watch() { return cluster_watch_; }
+  // The supervisor sends a message, or takes one; a process dies.
   void on_message_to(const Child& child, std::string_view type, const nlohmann::json& body);
+  void on_message_from(const Child& child, std::string_view type, const nlohmann::json& body);
   Conduct& conduct() { return conduct_; }
   void on_death(const Child& child, int status);
   Checks& checks() { return checks_; }
@@ -121,6 +126,8 @@ class Machine {
   Checks checks_{world_, group_watch_};
   Conduct conduct_;
   Witness witness_{world_, checks_};
+  ClusterModel cluster_;
+  ClusterWatch cluster_watch_;
   Course course_;
   Mover mover_{*this};
   Cores cores_{world_};

@@ -243,13 +243,15 @@ std::map<std::string, CameraConfig> Owner::wanted() const {
   return cameras;
 }
 
+// Of a cluster's cameras those that are this node's.
 void Owner::check(const nlohmann::json& status) const {
   const Child* const publisher = machine_.publisher();
   for (const auto& [whose, asked] : asked_) {
     const bool lives = publisher != nullptr && publisher->pid() == whose.first;
     if (lives && !asked.answered) machine_.world().fail(asked.type + " is not answered");
   }
-  const auto cameras = wanted();
+  auto cameras = wanted();
+  std::erase_if(cameras, [this](const auto& camera) { return !machine_.cluster().gives(camera.first); });
   for (const auto& [name, shown] : status.at("cameras").items()) {
     if (!cameras.contains(name) && !unknown_.contains(name))
       machine_.world().fail(name + " is there still, long after it was removed");
@@ -274,7 +276,8 @@ void Owner::check(const CameraConfig& wanted, const nlohmann::json& shown) const
     machine_.world().fail(name + " is not enabled, or is, other than was asked for");
   if (!wanted.enabled || shown.at("state") != "running") return;
   if (depends_on_stream(wanted)) return machine_.world().reached("a camera is run as its source sends");
-  for (const ResolvedOutput& output : resolved_outputs(wanted)) {
+  for (ResolvedOutput& output : resolved_outputs(wanted)) {
+    if (choice_.cluster()) output.node = node_name(*choice_.cluster());
     const auto found = outputs_.find(output.name);
     if (found == outputs_.end() || found->second != output)
       machine_.world().fail(output.name + " is published in another way than was asked for");

@@ -97,9 +97,11 @@ class PublisherRole final : public Role {
       return child_.machine().owner().on_answered(child_.pid(), answer.request);
     child_.machine().mover().on_answer(child_.pid(), answer);
   }
+  void on(const messages::RecordUnder& record) {
+    if (Publishing* const output = find(record.output)) output->set_fence(record.fence);
+  }
   // Not of this rig.
   void on(const messages::DisabledCamera&) {}
-  void on(const messages::RecordUnder&) {}
   void on(const messages::ChangeServer&) {}
   void on(const messages::ShareLinks&) {}
 

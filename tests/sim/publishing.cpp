@@ -26,12 +26,19 @@ Publishing::Publishing(Child& child, const messages::PublishOutput& asked)
       may_record_(asked.config.record.has_value()),
       on_(asked.recording),
       was_stopped_(!on_),
-      pushes_(child, asked.output, asked.config.push) {
+      pushes_(child, asked.output, asked.config),
+      node_(asked.config.node) {
+  set_fence(asked.fence);
   block_.audience.watches.store(0);  // who watched a publisher before is gone
   progress_ = load_record_progress(block_.record).value_or(RecordProgress{});
   expected_ = progress_.number + 1;
   if (const auto file = load_record_file(block_.record); file && progress_.open)
     child_.machine().on_file(child_, file->path);
+}
+
+void Publishing::set_fence(const std::string& fence) {
+  fence_ = fence;
+  maker_ = node_.empty() ? "" : fmt::format("@{}@{}", node_, fence);
 }
 
 void Publishing::record(bool on) {
@@ -105,6 +112,7 @@ void Publishing::take(const PacketView& packet, std::uint64_t number) {
     if (may_record_) store_unrecorded(block_.record, number, on_ ? 1 : 0);
     return reader_->release_through(number);
   }
+  if (progress_.open && packet.key && !is_under_fence()) close_file(FileEnd::segment);
   if (!progress_.open) {
     if (!packet.key || (retry_at_ && Clock::now() < *retry_at_)) return leave_out(number);
     if (child_.machine().disk_is_full() && child_.chance().one_in(2)) {  // it does not even take an empty file
@@ -151,15 +159,21 @@ bool Publishing::next_sound() {
   return true;
 }
 
+bool Publishing::is_under_fence() const {
+  const auto file = load_record_file(block_.record);
+  return maker_.empty() || (file && file->path.find(maker_ + "-") != std::string::npos);
+}
+
 void Publishing::begin_file() {
   progress_.open = true;
   progress_.ended = FileEnd::none;
   RecordFile file;
-  file.path = fmt::format("{}-{}.mp4", name_, now_ns());
+  file.path = fmt::format("{}{}-{}.mp4", name_, maker_, now_ns());
   file.stream = rings_.front().stream;
   file.start_utc = utc_now_ns();
   store_record_file(block_.record, file, progress_);
   child_.machine().on_file(child_, file.path);
+  child_.machine().cluster_watch().on_file(camera_, fence_);
   unannounced_ = file.path;
   if (!retry_at_) announce();
 }
@@ -187,6 +201,7 @@ void Publishing::commit() {
   progress_.position.packets += waiting_;
   progress_.position.last_dts = newest_dts_;
   waiting_ = 0;
+  child_.machine().cluster_watch().on_written(camera_);
   store_record_progress(block_.record, progress_);
   if (reader_) reader_->release_through(progress_.number);
   if (audio_ && heard_ > 0) audio_->release_through(heard_);
@@ -219,6 +234,7 @@ void Publishing::close_file(FileEnd why) {
 
 void Publishing::end() {
   close_file(FileEnd::stopped);
+  pushes_.close();
   done_ = true;
   block_.thread.beat.store(0);
   child_.machine().witness().on_all_done(camera_, name_);

@@ -27,6 +27,8 @@ class Publishing {
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] OutputId id() const { return output_; }
   void record(bool on);
+  // Of the assignment of its camera to this node: a file that was begun under another one ends with the next key frame.
+  void set_fence(const std::string& fence);
   void add(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory, StreamParameters stream);
   void add_audio(std::uint64_t epoch, std::shared_ptr<PacketRingMemory> memory);
   void finish() { finishes_ = true; }
@@ -49,6 +51,7 @@ class Publishing {
   [[nodiscard]] std::uint64_t safe() const { return records() ? progress_.number : expected_ - 1; }
   void hear(std::int64_t until);
   bool next_sound();
+  [[nodiscard]] bool is_under_fence() const;
   void begin_file();
   void announce();
   void leave_out(std::uint64_t number);
@@ -66,6 +69,9 @@ class Publishing {
   bool on_;           // as it was asked last
   bool was_stopped_;  // also where it is on again by now
   Pushes pushes_;
+  std::string node_;  // empty: the rig is no node of a cluster
+  std::string fence_;
+  std::string maker_;  // that files are named by; empty: none
   std::deque<Ring> rings_;
   std::optional<PacketRingReader> reader_;  // of the first of them
   std::deque<Ring> audio_rings_;

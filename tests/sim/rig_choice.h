@@ -12,6 +12,9 @@
 
 namespace campipe::sim {
 
+// As the rig is started with it.
+inline constexpr const char* own_file = "rig.yaml";
+
 class RigChoice {
  public:
   // Reads files: to be called before any seed runs.
@@ -20,6 +23,7 @@ class RigChoice {
 
   [[nodiscard]] const nlohmann::json& file() const { return file_; }
   [[nodiscard]] unsigned gpus() const { return gpus_; }
+  [[nodiscard]] const std::optional<ClusterConfig>& cluster() const { return settings_.cluster; }
   [[nodiscard]] std::vector<std::string> mosaics() const;
   // Of its cameras, and of those that may be added.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }

@@ -34,6 +34,7 @@ class Lines final : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     machine_.checks().on_log(static_cast<int>(message.level), line);
     machine_.witness().on_log(line);
     machine_.gpu_watch().on_log(line);
+    machine_.cluster_watch().on_log(line);
   }
   void flush_() override {}
 
@@ -73,7 +74,9 @@ campipe::Machine small_machine(const Gpus& gpus, const RigConfig& rig) {
 
 RunOptions options(std::uint64_t digest) {
   RunOptions options;
-  options.config = "rig.yaml";
+  options.config = own_file;
+  options.state = "state";
+  options.text = "cameras: …";
   options.report = "report.json";
   options.digest = digest;
   return options;

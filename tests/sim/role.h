@@ -68,5 +68,6 @@ std::unique_ptr<Role> make_source(Child& child);
 std::unique_ptr<Role> make_master(Child& child);
 std::unique_ptr<Role> make_worker(Child& child);
 std::unique_ptr<Role> make_publisher(Child& child);
+std::unique_ptr<Role> make_cluster(Child& child);
 
 }  // namespace campipe::sim

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tests/sim/cluster_rigs.h"
 #include "tests/sim/forked.h"
 #include "tests/sim/group_rigs.h"
 #include "tests/sim/mosaic_rigs.h"
@@ -20,6 +21,7 @@ namespace campipe::sim {
 namespace {
 
 constexpr std::uint64_t gpus_alone_once_in = 3;  // runs in which nothing else goes wrong
+constexpr std::uint64_t cluster_alone_once_in = 2;
 
 nlohmann::json to_json(const Outcome& outcome) {
   return {{"failure", outcome.failure ? nlohmann::json(*outcome.failure) : nlohmann::json()},
@@ -93,6 +95,10 @@ std::vector<RigChoice> simulated_rigs(Varies varies) {
     for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, false, rig.gpus);
     return rigs;
   }
+  if (varies == Varies::cluster) {
+    for (const nlohmann::json& config : cluster_rigs()) rigs.emplace_back(config, false);
+    return rigs;
+  }
   if (varies == Varies::groups || varies == Varies::mosaics) {
     for (const nlohmann::json& config : varies == Varies::groups ? group_rigs() : mosaic_rigs())
       rigs.emplace_back(config, false);
@@ -117,14 +123,20 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
 
 Course Seeds::course(std::uint64_t seed) const {
   Course course = course_of(seed, length_, varies_ == Varies::configuration ? fault_kinds : common_fault_kinds);
-  if (varies_ == Varies::configuration) course.moves.clear();
+  if (varies_ == Varies::configuration || varies_ == Varies::cluster) course.moves.clear();
   if (varies_ != Varies::configuration) course.changes.clear();
   if (varies_ == Varies::placement) {
     if (seed / rigs_.size() % gpus_alone_once_in == 0) course.faults.clear();
     course.faults.insert(course.faults.end(), course.gpu_faults.begin(), course.gpu_faults.end());
     std::ranges::stable_sort(course.faults, {}, &Fault::at);
   }
+  if (varies_ == Varies::cluster) {
+    if (seed / rigs_.size() % cluster_alone_once_in == 0) course.faults.clear();
+    course.faults.insert(course.faults.end(), course.cluster_faults.begin(), course.cluster_faults.end());
+    std::ranges::stable_sort(course.faults, {}, &Fault::at);
+  }
   course.gpu_faults.clear();
+  course.cluster_faults.clear();
   if (varies_ != Varies::placement) return course;
   // Of cameras of several nodes: one of three.
   for (std::size_t i = 0; i < course.moves.size(); ++i) {

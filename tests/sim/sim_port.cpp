@@ -8,6 +8,7 @@
 
 #include "app/control/load_process.h"
 #include "app/probe/device_check.h"
+#include "app/probe/link_check.h"
 #include "core/error.h"
 #include "core/gpu.h"
 #include "tests/sim/gpu_check.h"
@@ -16,7 +17,8 @@ namespace campipe::sim {
 
 std::unique_ptr<ChildProcess> SimPort::start(const std::vector<std::string>& arguments,
                                              const std::vector<std::string>&) {
-  if (arguments.front() == load_role) return machine_.start_load();
+  if (arguments.front() == load_role) return machine_.start_load(arguments.at(1));
+  if (arguments.front() == check_links_role) throw Error("no UCX");
   if (arguments.front() == check_gpu_role) return machine_.start_gpu_check(*device_from_string(arguments.at(1)));
   return machine_.start(fmt::format("{}", fmt::join(arguments, " ")));
 }

@@ -23,11 +23,13 @@ struct Search {
   bool placement = false;
   bool groups = false;
   bool mosaics = false;
+  bool cluster = false;
 
   [[nodiscard]] campipe::sim::Varies varies() const {
     using campipe::sim::Varies;
     if (groups) return Varies::groups;
     if (mosaics) return Varies::mosaics;
+    if (cluster) return Varies::cluster;
     return changes ? Varies::configuration : placement ? Varies::placement : Varies::moves;
   }
 };
@@ -77,6 +79,7 @@ int main(int argc, char** argv) {
   app.add_flag("--placement", asked.placement, "rigs on GPUs, which go away and return, by stage and by tile");
   app.add_flag("--groups", asked.groups, "rigs with synchronised groups");
   app.add_flag("--mosaics", asked.mosaics, "rigs with mosaics");
+  app.add_flag("--cluster", asked.cluster, "rigs that are nodes of a cluster");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }
