@@ -7,6 +7,7 @@
 #include "app/control/messages/run_node.h"
 #include "app/control/thread_scope.h"
 #include "core/failpoint.h"
+#include "core/frame_age.h"
 #include "core/log.h"
 #include "ipc/counter_table.h"
 #include "ipc/drop_causes.h"
@@ -208,10 +209,13 @@ void GroupGate::follow() {
   if (!is_member_ || left_ || !next_ || !last_ || !stream_.takes(last_->frame)) return;
   const auto newest = member_.newest_decided(*next_ - 1);
   if (!newest) return;
-  const double passed = static_cast<double>(now_ns() - last_->times.published) / 1e9;
+  // Since it came from the camera: where its worker is slow, it waited long before the master could publish it.
+  const FrameTimes& times = last_->times;
+  const std::int64_t age = std::max(since_arrival(times), now_ns() - times.published);
+  const double passed = static_cast<double>(age) / 1e9;
   const double a_second = group_.on_missing == OnMissing::wait ? most_in_a_second : group_.rate;
   const auto plausible = static_cast<std::uint64_t>(std::max(passed, 0.0) * a_second) + most_apart;
-  if (*newest > last_->times.set + plausible) return go_alone();
+  if (*newest > times.set + plausible) return go_alone();
   act_through(*newest, nullptr, SetOutcome::late);
 }
 
@@ -250,7 +254,7 @@ void GroupGate::leave() {
 
 void GroupGate::go_alone() {
   spdlog::error("{}: the page of its group '{}' is damaged; it goes on alone", name_, group_.name);
-  left_ = true;
+  leave();  // the others, for whom it may be whole, wait for it no more
 }
 
 void GroupGate::record_decisions() {

@@ -87,6 +87,26 @@ struct Group {
   std::vector<CameraSpec> cameras;
 };
 
+struct Worker {
+  Worker(const Group& group, std::shared_ptr<GroupPage> page, Encoded& out, unsigned place, double deaths,
+         unsigned seed, bool takes_over = false)
+      : encoder(out, deaths, seed) {
+    events.beat = [this] { encoder.die_now_and_then(); };
+    events.abandoned = [] { return false; };
+    output.config.name = "member " + std::to_string(place);
+    output.config.group = group.config;
+    output.seat = messages::GroupSeat{place, true, std::nullopt};
+    if (!out.sets.empty()) output.seat->after = messages::NewestSet{out.sets.back(), out.times.back()};
+    output.waits = takes_over;
+    gate.emplace(output, std::move(page), *block, events, encoder);
+  }
+  messages::EncodedOutput output;
+  OutputEvents events;
+  FakeEncoder encoder;
+  std::unique_ptr<EncodeBlock> block = std::make_unique<EncodeBlock>();
+  std::optional<GroupGate> gate;
+};
+
 class Rig {
  public:
   explicit Rig(const Group& group)
@@ -103,26 +123,6 @@ class Rig {
   [[nodiscard]] std::int64_t slips() const { return slips_; }
 
  private:
-  struct Worker {
-    Worker(const Group& group, std::shared_ptr<GroupPage> page, Encoded& out, unsigned place, double deaths,
-           unsigned seed, bool takes_over = false)
-        : encoder(out, deaths, seed) {
-      events.beat = [this] { encoder.die_now_and_then(); };
-      events.abandoned = [] { return false; };
-      output.config.name = "member " + std::to_string(place);
-      output.config.group = group.config;
-      output.seat = messages::GroupSeat{place, true, std::nullopt};
-      if (!out.sets.empty()) output.seat->after = messages::NewestSet{out.sets.back(), out.times.back()};
-      output.waits = takes_over;
-      gate.emplace(output, std::move(page), *block, events, encoder);
-    }
-    messages::EncodedOutput output;
-    OutputEvents events;
-    FakeEncoder encoder;
-    std::unique_ptr<EncodeBlock> block = std::make_unique<EncodeBlock>();
-    std::optional<GroupGate> gate;
-  };
-
   void run(std::size_t index) {
     const CameraSpec& spec = group_.cameras[index];
     const auto place = static_cast<unsigned>(index);
@@ -322,6 +322,63 @@ TEST(GroupGate, GoesOnWhereAClockIsSet) {
     const Rig rig(group);
     expect_in_step(rig.encoded());
   }
+}
+
+// A frame of `set` that has been published just now, and came from the camera that long ago.
+FrameTimes times_of(std::uint64_t set, std::chrono::nanoseconds age) {
+  FrameTimes times;
+  times.set = set;
+  times.media_time = static_cast<std::int64_t>(set) * second / 30;
+  times.published = now_ns();
+  times.arrival = age > 0ns ? times.published - age.count() : 0;
+  return times;
+}
+
+// Two members of which the first one decides all sets up to this one, while the other one has encoded set 1000.
+class FarBehind : public testing::Test {
+ protected:
+  explicit FarBehind() {
+    page_->add(0);
+    page_->add(1);
+  }
+
+  // The other one's frame.
+  void come(std::chrono::nanoseconds age) {
+    arrive(1000, 1h);
+    worker_.gate->take({}, times_of(1000, age), 1);
+  }
+  void decide_up_to(std::uint64_t set) {
+    for (std::uint64_t at = 1001; at <= set; ++at) {
+      arrive(at, 0s);
+      ASSERT_EQ(first_.wait(Clock::now()), SetOutcome::encode);
+    }
+  }
+  SetOutcome arrive(std::uint64_t set, std::chrono::nanoseconds waits) {
+    return first_.arrive(set, static_cast<std::int64_t>(set) * second / 30, Clock::now() + waits);
+  }
+
+  const Group group_{.config = {"g", rate, 10ms, 1h, OnMissing::repeat}, .frames = 0, .cameras = {}};
+  const std::shared_ptr<GroupPage> page_ = GroupPage::create({OnMissing::repeat, 1h});
+  GroupMember first_{page_, 0};
+  Encoded encoded_;
+  Worker worker_{group_, page_, encoded_, 1, 0, 1};
+};
+
+// What waited for a slow worker in the rings is published late, and the others may be so much further.
+TEST_F(FarBehind, AMemberGoesOnWithTheOthers) {
+  come(20s);
+  decide_up_to(1600);
+  worker_.gate->follow();
+  EXPECT_EQ(encoded_.sets.back(), 1600U);
+  EXPECT_EQ(arrive(1601, 1h), SetOutcome::open) << "the other one is waited for";
+}
+
+TEST_F(FarBehind, AMemberThatCannotBeSoIsWaitedForByNobody) {
+  come(0s);
+  decide_up_to(1600);
+  worker_.gate->follow();
+  EXPECT_EQ(encoded_.sets.back(), 1000U) << "it goes on alone";
+  EXPECT_EQ(arrive(1601, 1h), SetOutcome::encode);
 }
 
 // ---- what is of the present
