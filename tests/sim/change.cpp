@@ -35,8 +35,9 @@ const char* name_of(LoadTrouble trouble) {
 }
 
 std::string describe(const Change& change) {
-  std::string text = fmt::format("{:.3f} s: {} camera {} ({}{})", std::chrono::duration<double>(change.at).count(),
-                                 name_of(change.kind), change.camera, change.detail, change.lasts ? ", lasts" : "");
+  std::string text =
+      fmt::format("{:.3f} s: {} {} {} ({}{})", std::chrono::duration<double>(change.at).count(), name_of(change.kind),
+                  name_of(change.part), change.camera, change.detail, change.lasts ? ", lasts" : "");
   if (change.trouble != LoadTrouble::none) text += fmt::format("; its process: {}", name_of(change.trouble));
   return text;
 }
@@ -59,6 +60,34 @@ std::vector<Change> changes_of(std::uint64_t seed, nanoseconds first, nanosecond
     change.camera = one_camera || camera == 3 ? 0 : camera;
     change.detail = chance.below(128);
     change.lasts = chance.one_in(4);
+    if (load_fails && chance.one_in(2)) change.trouble = static_cast<LoadTrouble>(chance.below(load_troubles));
+    changes.push_back(change);
+  }
+  std::ranges::stable_sort(changes, {}, &Change::at);
+  return changes;
+}
+
+std::vector<Change> changes_of_all(std::uint64_t seed, nanoseconds first, nanoseconds last,
+                                   const std::vector<nanoseconds>& moments, const std::vector<MoveWish>& moves) {
+  constexpr milliseconds while_moved(300);  // that a change takes to be read, and a move to be over
+  Chance chance(seed * 2 + 4'000'000'007);
+  std::vector<Change> changes;
+  const bool load_fails = chance.one_in(6);
+  const std::uint64_t count = 1 + chance.below(most_changes);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Change change;
+    change.kind = chosen.at(chance.below(chosen.size()));
+    change.at = chance.between(first, last);
+    if (!moments.empty() && !chance.one_in(3))
+      change.at = moments[chance.below(moments.size())] + chance.between(-closely, 2 * closely);
+    if (!moves.empty() && chance.one_in(2))
+      change.at = moves[chance.below(moves.size())].at + chance.between(-while_moved, while_moved);
+    change.at = std::clamp(change.at, nanoseconds(0), last);
+    change.camera = chance.below(8);
+    change.detail = chance.below(128);
+    change.lasts = chance.one_in(6);
+    constexpr std::array parts{ConfigPart::camera, ConfigPart::camera, ConfigPart::mosaic, ConfigPart::group};
+    change.part = parts.at(chance.below(parts.size()));
     if (load_fails && chance.one_in(2)) change.trouble = static_cast<LoadTrouble>(chance.below(load_troubles));
     changes.push_back(change);
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/config/changes.h"
+#include "tests/sim/mover.h"
 #include "tests/sim/world.h"
 
 namespace campipe::sim {
@@ -47,10 +49,15 @@ struct Change {
   std::uint64_t detail = 0;  // what becomes of it
   bool lasts = false;        // it is kept in the overlay
   LoadTrouble trouble = LoadTrouble::none;
+  ConfigPart part = ConfigPart::camera;  // of the rig, where that can be changed
 };
 std::string describe(const Change& change);
 
 // Between `first` and `last`.
 std::vector<Change> changes_of(std::uint64_t seed, nanoseconds first, nanoseconds last);
+// Likewise, of a rig whose group and mosaic are changed, too: many about one of these moments, at which something goes
+// wrong, or while one of these moves is under way.
+std::vector<Change> changes_of_all(std::uint64_t seed, nanoseconds first, nanoseconds last,
+                                   const std::vector<nanoseconds>& moments, const std::vector<MoveWish>& moves);
 
 }  // namespace campipe::sim

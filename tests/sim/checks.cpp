@@ -120,6 +120,8 @@ void Checks::on_end_of_life(const std::string& line, const std::string& how, std
   for (std::string part; std::getline(counts, part, ',');) {
     const std::uint64_t number = std::strtoull(part.c_str(), nullptr, 10);
     if (part.find(" frames decoded") != std::string::npos) came += number;
+    if (part.find(" repeated)") != std::string::npos)
+      came += std::strtoull(part.c_str() + part.find('(') + 1, nullptr, 10);
     if (part.find(" encoded") != std::string::npos || part.find(" dropped (") != std::string::npos) left += number;
   }
   if (came != left) world_.fail("frames are not accounted for: " + line);
@@ -148,6 +150,10 @@ void Checks::on_log(int level, const std::string& line) {
     world_.fail("a process is killed for a hang, and none has hung: " + line);
   const bool goes_over = line.find(": its work is to go over from worker ") != std::string::npos;
   if (goes_over && !line.ends_with(": asked for")) world_.reached("a worker is relieved of a camera");
+  for (const char* const why : {"it is being changed", "it is being removed", "it is disabled"}) {
+    if (line.find(": is not moved to worker ") != std::string::npos && line.ends_with(why))
+      world_.reached(fmt::format("a move ends, since {}", why));
+  }
   const bool late =
       line.find(" in time: ") != std::string::npos || line.find("did not leave in time") != std::string::npos;
   if (late && !hinders_) world_.fail("the end comes late, and only deaths have come before: " + line);
@@ -179,9 +185,9 @@ bool Checks::any_may_be_quarantined() const {
 // A member of a group waits for the others of it.
 bool Checks::explains(const std::string& camera, const std::string& cause, bool settles) const {
   if (own_faults_explain(camera, cause, settles)) return true;
-  const auto others = groups_.others_with(camera);
-  if (others.empty() || cause == "worker_lost") return false;
+  if (!groups_.was_member(camera) || cause == "worker_lost") return false;
   if (cause == "late" || cause == "set_incomplete" || cause == "out_of_step" || cause == "rate") return true;
+  const auto others = groups_.others_with(camera);
   return hinders_ ||
          std::ranges::any_of(others, [&](const auto& other) { return own_faults_explain(other, cause, settles); });
 }

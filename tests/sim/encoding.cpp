@@ -36,7 +36,8 @@ Encoding::Encoding(Child& child, const messages::EncodedOutput& asked, std::shar
   events_.beat = [] {};
   events_.abandoned = [] { return false; };
   if (!asked.seat || asked.failed) return;
-  group_ = asked.config.group->name;
+  group_ = *asked.config.group;
+  child.machine().group_watch().on_member(group_.name, name_);
   GroupGate::Stream& behind = *this;
   gate_ = std::make_unique<GroupGate>(asked, std::move(group), block_, events_, behind);
 }
@@ -96,7 +97,9 @@ void Encoding::encode(const FrameRef& /*frame*/, const FrameTimes& times, std::u
 void Encoding::drop(DropCause cause) { counter(block_.dropped, cause).fetch_add(1); }
 
 void Encoding::note_set(const FrameTimes& times, bool pushed) {
-  if (gate_) child_.machine().group_watch().on_packet(group_, name_, times, pushed);
+  if (!gate_) return;
+  Machine& machine = child_.machine();
+  machine.group_watch().on_packet(group_, name_, machine.checks().life_of(name_), times, pushed);
 }
 
 bool Encoding::flush() {

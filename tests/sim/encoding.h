@@ -83,7 +83,7 @@ class Encoding final : private GroupGate::Stream {
   bool waits_;                    // for go_on()
   std::optional<Demand> demand_;  // it is encoded only while somebody watches
   OutputEvents events_;
-  std::string group_;
+  GroupConfig group_;
   std::unique_ptr<GroupGate> gate_;              // null: it is in no group
   std::optional<Clock::time_point> arrived_at_;  // at a set that is not decided yet
   bool finishes_ = false;

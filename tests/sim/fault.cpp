@@ -143,6 +143,7 @@ Course course_of(std::uint64_t seed, nanoseconds length, std::size_t kinds) {
   course.changes = changes_of(seed, first, last);
   course.gpu_faults = gpu_faults_of(seed, first, last);
   course.cluster_faults = cluster_faults_of(seed, first, last);
+  course.changes_of_all = changes_of_all(seed, first, last, moments, course.moves);
   return course;
 }
 

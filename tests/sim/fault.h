@@ -77,8 +77,9 @@ struct Course {
   std::vector<Fault> faults;
   std::vector<MoveWish> moves;
   std::vector<Change> changes;
-  std::vector<Fault> gpu_faults = {};      // of rigs with GPUs: they become some of `faults`,
-  std::vector<Fault> cluster_faults = {};  // and these of nodes of a cluster
+  std::vector<Fault> gpu_faults = {};       // of rigs with GPUs: they become some of `faults`,
+  std::vector<Fault> cluster_faults = {};   // and these of nodes of a cluster
+  std::vector<Change> changes_of_all = {};  // of rigs in which all can be changed, in place of `changes`
 };
 // From calling off all faults until the camera delivers: the longest wait before a restart (30 s), the time until a
 // silent start is found (15 s), and that until a camera is connected again.

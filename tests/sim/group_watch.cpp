@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/error.h"
+#include "app/config/names.h"
 #include "ipc/group_page.h"
 
 namespace campipe::sim {
@@ -24,12 +24,17 @@ std::uint64_t at_times(const nlohmann::json& frames, const char* cause) {
 
 }  // namespace
 
-GroupWatch::GroupWatch(World& world, const nlohmann::json& config)
-    : world_(world), groups_(config.value("sync_groups", nlohmann::json::object())) {}
+GroupWatch::GroupWatch(World& world, const nlohmann::json& config) : world_(world) {
+  const nlohmann::json groups = config.value("sync_groups", nlohmann::json::object());
+  for (const auto& [name, keys] : groups.items()) keys.at("cameras").get_to(members_[name]);
+}
 
-void GroupWatch::on_packet(const std::string& group, const std::string& member, const FrameTimes& times, bool pushed) {
-  Stream& stream = streams_[group][member];
-  world_.reached(fmt::format("a set is encoded by a group that {}s", rules_of(member).value("on_missing", "repeat")));
+void GroupWatch::on_packet(const GroupConfig& group, const std::string& member, unsigned life, const FrameTimes& times,
+                           bool pushed) {
+  Stream& stream = streams_[group.name][member];
+  if (stream.life != life) stream = Stream();
+  stream.life = life;
+  world_.reached(fmt::format("a set is encoded by a group that {}s", choice_name(group.on_missing)));
   if (!pushed) {
     stream.lost.insert(times.set);
     return;
@@ -38,8 +43,7 @@ void GroupWatch::on_packet(const std::string& group, const std::string& member, 
   if (!stream.sets.empty() && times.set <= *stream.sets.rbegin())
     world_.fail(fmt::format("{}: set {} is encoded behind set {}", member, times.set, *stream.sets.rbegin()));
   stream.sets.insert(times.set);
-  const double apart =
-      static_cast<double>(times.set - *stream.sets.begin()) * 1e9 / rules_of(member).at("rate").get<double>();
+  const double apart = static_cast<double>(times.set - *stream.sets.begin()) * 1e9 / group.rate;
   if (std::abs(times.pts - stream.first_pts - std::llround(apart)) > rounding)
     world_.fail(fmt::format("{}: set {} is at {} ns, and set {} was at {} ns", member, times.set, times.pts,
                             *stream.sets.begin(), stream.first_pts));
@@ -62,33 +66,37 @@ void GroupWatch::on_status(const nlohmann::json& status) {
   for (const auto& [name, camera] : status.at("cameras").items()) seen_->frames[name] = camera.at("frames");
 }
 
-const nlohmann::json& GroupWatch::rules_of(const std::string& camera) const {
-  for (const nlohmann::json& group : groups_) {
-    if (group.at("cameras").get<std::set<std::string>>().contains(camera)) return group;
-  }
-  throw Error(camera + " is in no group");
+bool GroupWatch::was_member(const std::string& camera) const {
+  return std::ranges::any_of(members_, [&](const auto& group) { return group.second.contains(camera); });
 }
 
 std::set<std::string> GroupWatch::others_with(const std::string& camera) const {
-  for (const nlohmann::json& group : groups_) {
-    auto members = group.at("cameras").get<std::set<std::string>>();
-    if (members.erase(camera) > 0) return members;
+  std::set<std::string> others;
+  for (const auto& [group, members] : members_) {
+    if (members.contains(camera)) others.insert(members.begin(), members.end());
   }
-  return {};
+  others.erase(camera);
+  return others;
 }
 
-void GroupWatch::require_in_step(const nlohmann::json& status) const {
+void GroupWatch::require_in_step(const nlohmann::json& status,
+                                 const std::map<std::string, CameraConfig>& wanted) const {
+  const auto is_in = [&](const std::string& camera, const std::string& group) {
+    const auto found = wanted.find(camera);
+    return found != wanted.end() && found->second.enabled && found->second.group && found->second.group->name == group;
+  };
   for (const auto& [group, members] : streams_) {
     for (const auto& [one, stream] : members) {
       for (const auto& [other, its] : members) {
-        if (one != other) compare(group, one, other);
+        if (one != other && is_in(one, group) && is_in(other, group)) compare(group, one, other);
       }
     }
   }
   if (!seen_ || status.is_null()) return;
   for (const auto& [name, camera] : status.at("cameras").items()) {
     const bool runs = camera.at("state") == "running" && seen_->frames.contains(name);
-    if (!runs || others_with(name).empty()) continue;
+    const auto config = wanted.find(name);
+    if (!runs || config == wanted.end() || !config->second.group) continue;
     for (const char* cause : {"late", "set_incomplete", "out_of_step"}) {
       const auto more = at_times(camera.at("frames"), cause) - at_times(seen_->frames.at(name), cause);
       if (more > 0)

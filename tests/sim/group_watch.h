@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "app/config/camera_config.h"
 #include "core/clock.h"
 #include "core/frame.h"
 #include "tests/sim/fault.h"
@@ -21,20 +22,27 @@ class GroupWatch {
   // `config`: of the rig, as in its file.
   GroupWatch(World& world, const nlohmann::json& config);
 
-  // A packet of a set comes into a ring of the member's stream; or has found no room there.
-  void on_packet(const std::string& group, const std::string& member, const FrameTimes& times, bool pushed);
+  // A worker has work with a member.
+  void on_member(const std::string& group, const std::string& member) { members_[group].insert(member); }
+  // A packet of a set comes into a ring of the member's stream; or has found no room there. `life`: of the member,
+  // which begins anew where it is changed.
+  void on_packet(const GroupConfig& group, const std::string& member, unsigned life, const FrameTimes& times,
+                 bool pushed);
   // A member has waited so long for the others of a set.
   void on_decision(const std::string& member, nanoseconds waited);
   void on_fault(const Fault& fault);
   void on_status(const nlohmann::json& status);
 
-  // Other members of the camera's group; none: it is in no group.
+  // The camera has been in a group, if only alone since the others are disabled.
+  [[nodiscard]] bool was_member(const std::string& camera) const;
+  // Others that have been in a group with it.
   [[nodiscard]] std::set<std::string> others_with(const std::string& camera) const;
-  // The run has been calm for long enough.
-  void require_in_step(const nlohmann::json& status) const;
+  // The run has been calm for long enough. `wanted`: the cameras, as configured by then.
+  void require_in_step(const nlohmann::json& status, const std::map<std::string, CameraConfig>& wanted) const;
 
  private:
   struct Stream {
+    unsigned life = 0;
     std::set<std::uint64_t> sets;
     std::set<std::uint64_t> lost;  // found no room
     std::int64_t first_pts = 0;    // of the first of the sets
@@ -43,11 +51,10 @@ class GroupWatch {
     Clock::time_point at;
     nlohmann::json frames;  // by camera
   };
-  [[nodiscard]] const nlohmann::json& rules_of(const std::string& camera) const;
   void compare(const std::string& group, const std::string& one, const std::string& other) const;
 
   World& world_;
-  nlohmann::json groups_;
+  std::map<std::string, std::set<std::string>> members_;          // that each group has had
   std::map<std::string, std::map<std::string, Stream>> streams_;  // by group and member
   bool worker_deaths_only_ = true;
   std::optional<Seen> seen_;  // some seconds ago

@@ -289,7 +289,7 @@ void Machine::on_death(const Child& child, int status) {
 
 void Machine::require_all_well() {
   checks_.require_running();
-  group_watch_.require_in_step(checks_.status());
+  group_watch_.require_in_step(checks_.status(), owner_.wanted());
   mosaic_watch_.require_joined(checks_.status());
   // A worker that is late is relieved of cameras.
   const bool balances = std::ranges::any_of(course_.faults, [](const Fault& fault) { return makes_late(fault.kind); });

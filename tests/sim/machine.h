@@ -83,6 +83,8 @@ class Machine {
   [[nodiscard]] bool is_mosaic(const std::string& name) const {
     return std::ranges::find(mosaics_, name) != mosaics_.end();
   }
+  // Of a request of a publisher: no other one has it.
+  std::uint64_t next_request() { return ++newest_request_; }
   Mover& mover() { return mover_; }
   // The worker that comes next to this step of a move is killed; of a move that was refused, nobody comes to it soon.
   void have_die_at(MoveStep step) { dies_at_ = step; }
@@ -154,6 +156,7 @@ class Machine {
   std::set<std::tuple<std::string, unsigned, std::string, std::uint64_t>> rings_;
   std::map<std::string, pid_t> files_;    // and who began them
   std::map<std::string, pid_t> writers_;  // of outputs
+  std::uint64_t newest_request_ = 0;
   std::uint64_t seed_of_children_;
 };
 

@@ -2,11 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace campipe::sim {
 namespace {
 
 constexpr auto until_cells_follow = seconds(3);  // status comes each second or two
 constexpr auto newest_look = seconds(1);
+
+bool runs(const nlohmann::json& cameras, const std::string& name) {
+  return cameras.contains(name) && cameras.at(name).at("state") == "running";
+}
+
+bool shows(const nlohmann::json& cameras, const std::string& mosaic, const std::string& camera) {
+  if (!cameras.contains(mosaic)) return false;
+  const nlohmann::json cells = cameras.at(mosaic).value("cells", nlohmann::json::array());
+  return std::ranges::any_of(cells, [&](const nlohmann::json& cell) { return cell.at("camera") == camera; });
+}
 
 }  // namespace
 
@@ -25,7 +37,10 @@ void MosaicWatch::on_status(const nlohmann::json& status) {
       if (away && cell.at("reason").get<std::string>().empty())
         world_.fail(fmt::format("{} does not say why it does not show {}", name, camera));
       const std::string state = cameras.contains(camera) ? cameras.at(camera).at("state") : "";
-      const bool is_wrong = (state == "waiting" && !away) || (state == "running" && away);
+      const bool differs = (state == "waiting" && !away) || (state == "running" && away);
+      // A cell that comes while its camera goes over waits for the end of that.
+      const bool goes_over = cameras.contains(camera) && cameras.at(camera).contains("moves_to");
+      const bool is_wrong = differs && !goes_over && mosaic.at("state") == "running";
       auto& since = wrong_since_[{name, camera}];
       if (!is_wrong) since.reset();
       if (is_wrong && !since) since = world_.now();
@@ -37,11 +52,10 @@ void MosaicWatch::on_status(const nlohmann::json& status) {
 
 void MosaicWatch::require_joined(const nlohmann::json& status) const {
   if (status.is_null()) return;
+  const nlohmann::json& cameras = status.at("cameras");
   for (const auto& [names, cell] : cells_) {
     const auto& [mosaic, camera] = names;
-    const bool both_run = status.at("cameras").at(mosaic).at("state") == "running" &&
-                          status.at("cameras").at(camera).at("state") == "running";
-    if (!both_run) continue;
+    if (!shows(cameras, mosaic, camera) || !runs(cameras, mosaic) || !runs(cameras, camera)) continue;
     if (world_.now() - cell.looked > newest_look) world_.fail(mosaic + " draws nothing, long after the last fault");
     if (!cell.has_frame) world_.fail(fmt::format("{} has no frame of {}, long after the last fault", mosaic, camera));
     world_.reached("a cell is joined again");

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "tests/sim/move_step.h"
 #include "tests/sim/seeds.h"
@@ -55,6 +57,42 @@ TEST(MoveDeaths, OfTheOldWorkerEndAMoveToOneThatIsAway) {
   EXPECT_EQ(lines_with(outcome, "log: gate: is not moved to worker 1: worker 1 did not get ready for it within 8 s"),
             1);
   EXPECT_EQ(lines_with(outcome, "log: gate: is on worker 1 from frame"), 1);
+}
+
+// A camera on each of three workers, the first one with these keys.
+sim::RigChoice rig_of(const nlohmann::json& keys) {
+  nlohmann::json cameras;
+  unsigned worker = 0;
+  for (const char* name : {"door", "gate", "yard"})
+    cameras[name] = {{"source", std::string("rtsp://192.0.2.1/") + name},
+                     {"encode", {{"codec", "h264"}, {"gop", "1s"}}},
+                     {"placement", {{"encode", fmt::format("cpu:{}", worker++)}}}};
+  cameras["door"].update(keys);
+  return {{{"cameras", std::move(cameras)}, {"workers", {{"count", 3}}}}, sim::Changeable::nothing};
+}
+
+// A worker dies that has just done its part of the camera. It had no frame of that in hands any more.
+TEST(MoveDeaths, OfAWorkerThatHasLeftLoseNothing) {
+  const nlohmann::json by_stage = {{"filters", {"denoise"}},
+                                   {"placement", {{"filter", {"cpu:0"}}, {"encode", "cpu:1"}}}};
+  const nlohmann::json by_tile = {{"filters", {"denoise"}},
+                                  {"placement", {{"tiles", {"cpu:0", "cpu:1"}}, {"encode", "cpu:1"}}}};
+  const nlohmann::json joined = {{"filters", {"denoise"}},
+                                 {"placement", {{"tiles", {"cpu:1", "cpu:1"}}, {"encode", "cpu:0"}}}};
+  for (const nlohmann::json& keys : {nlohmann::json::object(), by_stage, by_tile, joined}) {
+    const sim::Seeds seeds({rig_of(keys)}, 60s);
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      SCOPED_TRACE(fmt::format("seed {}, {}", seed, keys.dump()));
+      sim::Course course{40s, true, {}, {}, {}};
+      for (std::uint64_t camera = 0; camera < 3; ++camera)  // whichever is in worker 0; the others are refused
+        course.moves.push_back({15s, camera, 2, sim::MoveStep::done, 0});
+      const sim::Outcome outcome = seeds.run(seed, course);
+      EXPECT_EQ(outcome.failure, std::nullopt);
+      EXPECT_TRUE(outcome.reached.contains("death at a step of a move: done"));
+      EXPECT_EQ(sim::lines_with(outcome, "log: door: is on worker 2 from frame"), 1);
+      EXPECT_EQ(sim::lines_with(outcome, R"("dropped":{},)"), 3) << "of all in the report";
+    }
+  }
 }
 
 }  // namespace CAMPIPE_FILE

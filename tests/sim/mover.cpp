@@ -58,7 +58,8 @@ void Mover::ask(const MoveWish& wish) {
   Child* const publisher = machine_.publisher();
   const auto camera = machine_.camera_of(wish.camera);
   if (publisher == nullptr || !camera) return;
-  const Number number{publisher->pid(), ++newest_};
+  const Number number{publisher->pid(), machine_.next_request()};
+  newest_ = *camera;
   unanswered_[number] = {*camera, wish.worker, Clock::now()};
   publisher->send(messages::MoveCamera{number.second, *camera, wish.worker, wish.from});
   if (wish.dies_at) machine_.have_die_at(*wish.dies_at);

@@ -40,6 +40,8 @@ class Mover {
   explicit Mover(Machine& machine) : machine_(machine) {}
 
   void ask(const MoveWish& wish);
+  // Whose move was asked for last; empty: none's.
+  [[nodiscard]] const std::string& newest() const { return newest_; }
   // The publisher has it.
   void on_answer(pid_t publisher, const messages::Answer& answer);
   // Long after the last fault: nothing is unanswered.
@@ -51,13 +53,13 @@ class Mover {
     unsigned worker = 0;
     Clock::time_point at;
   };
-  using Number = std::pair<pid_t, std::uint64_t>;  // of a request: publishers number their own
+  using Number = std::pair<pid_t, std::uint64_t>;  // of a request
 
   void check_in_time(const Number& number) const;
 
   Machine& machine_;
   std::map<Number, Asked> unanswered_;
-  std::uint64_t newest_ = 0;
+  std::string newest_;
 };
 
 }  // namespace sim

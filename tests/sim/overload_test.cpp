@@ -51,7 +51,7 @@ TEST(SimulatedOverload, HasACameraOfLowPriorityGiveWay) {
 TEST(SimulatedOverload, HasNobodyGiveWayWhereAMoveHelps) {
   nlohmann::json file = sim::simulated_rigs().at(three_cameras).file();
   for (nlohmann::json& camera : file.at("cameras")) camera["drop_policy"] = "drop";
-  const sim::Outcome outcome = with_slow_worker({file, false});
+  const sim::Outcome outcome = with_slow_worker({file, sim::Changeable::nothing});
   EXPECT_EQ(outcome.failure, std::nullopt);
   EXPECT_GT(lines_with(outcome, "log: door: is on worker 1 from frame"), 0);
   EXPECT_FALSE(outcome.reached.contains("a camera gives way"));

@@ -14,6 +14,8 @@ namespace {
 
 constexpr auto api_waits = seconds(10);  // so long does the API wait
 constexpr unsigned edits = 10;
+constexpr std::uint64_t of_moved = 5;  // cameras' numbers from that on name the one that was to be moved last
+constexpr const char* group_name = "pair";
 
 std::string reason_of(const nlohmann::json& body) {
   if (body.contains("error")) return body.at("error");
@@ -25,6 +27,12 @@ std::string reason_of(const nlohmann::json& body) {
 
 bool names_any(const std::string& text, std::initializer_list<const char*> parts) {
   return std::ranges::any_of(parts, [&](const char* part) { return text.find(part) != std::string::npos; });
+}
+
+// Of a group there is nothing else that can be changed.
+bool changes_keys(ChangeKind kind) {
+  return kind == ChangeKind::edit || kind == ChangeKind::reload || kind == ChangeKind::api_reload ||
+         kind == ChangeKind::put || kind == ChangeKind::remove;
 }
 
 }  // namespace
@@ -42,6 +50,7 @@ void Owner::make(const Change& change) {
     machine_.world().reached(std::string("load trouble ") + name_of(change.trouble));
   }
   const std::string name = name_for(change);
+  const ConfigPart part = part_of(name);
   // An edit is taken back, mostly: what is edited and not read refuses all changes.
   if (change.kind != ChangeKind::edit && change.detail % 4 != 0) file_ = read_file_;
   Asked asked;
@@ -49,24 +58,20 @@ void Owner::make(const Change& change) {
   asked.must_succeed = true;
   switch (change.kind) {
     case ChangeKind::edit:
-      return edit(name, change.detail);
+      return edit(part, name, change.detail);
     case ChangeKind::reload:
-      edit(name, change.detail);
+      edit(part, name, change.detail);
       signal_ = true;
       return machine_.wake_supervisor_at(machine_.world().now());
     case ChangeKind::api_reload:
-      edit(name, change.detail);
+      edit(part, name, change.detail);
       asked.name.clear();
       asked.must_succeed = false;
       return ask({messages::Reload{}}, std::move(asked));
-    case ChangeKind::put: {
-      const nlohmann::json keys = choice_.keys(name, change.detail);
-      asked.effect.put(name, keys);
-      return ask({messages::PutCamera{0, name, keys, change.lasts}}, std::move(asked));
-    }
+    case ChangeKind::put:
+      return put(part, change, std::move(asked));
     case ChangeKind::remove:
-      asked.effect.remove(name);
-      return ask({messages::RemoveCamera{0, name, change.lasts}}, std::move(asked));
+      return remove(part, change, std::move(asked));
     case ChangeKind::enable:
     case ChangeKind::disable: {
       const bool on = change.kind == ChangeKind::enable;
@@ -82,13 +87,42 @@ void Owner::make(const Change& change) {
       watched_until_[name] = machine_.world().now() + seconds(1 + change.detail % 16);
       return;
     case ChangeKind::strange:
-      return ask_strange(name, change.detail);
+      return ask_strange(part == ConfigPart::camera ? name : choice_.names().front(), change.detail);
   }
+}
+
+ConfigPart Owner::part_of(const std::string& name) const {
+  if (name == group_name) return ConfigPart::group;
+  return machine_.is_mosaic(name) ? ConfigPart::mosaic : ConfigPart::camera;
+}
+
+void Owner::put(ConfigPart part, const Change& change, Asked asked) {
+  const nlohmann::json keys = choice_.keys(part, asked.name, change.detail);
+  asked.effect.put(part, asked.name, keys);
+  const messages::PutCamera put{0, asked.name, keys, change.lasts};
+  if (part == ConfigPart::mosaic) return ask({messages::PutMosaic{put}}, std::move(asked));
+  if (part == ConfigPart::group) return ask({messages::PutGroup{put}}, std::move(asked));
+  ask({put}, std::move(asked));
+}
+
+void Owner::remove(ConfigPart part, const Change& change, Asked asked) {
+  asked.effect.remove(part, asked.name);
+  const messages::RemoveCamera remove{0, asked.name, change.lasts};
+  if (part == ConfigPart::mosaic) return ask({messages::RemoveMosaic{remove}}, std::move(asked));
+  if (part == ConfigPart::group) return ask({messages::RemoveGroup{remove}}, std::move(asked));
+  ask({remove}, std::move(asked));
 }
 
 // One that is there, where something has to be; mostly.
 std::string Owner::name_for(const Change& change) const {
+  if (choice_.may_change(change.part) && changes_keys(change.kind)) {
+    if (change.part == ConfigPart::group) return group_name;
+    const auto& mosaics = choice_.mosaics();
+    if (change.part == ConfigPart::mosaic) return mosaics.at(change.camera % mosaics.size());
+  }
   const auto cameras = wanted();
+  const std::string& moved = machine_.mover().newest();
+  if (change.camera >= of_moved && cameras.contains(moved)) return moved;
   const bool any = change.kind == ChangeKind::put || change.detail % 8 == 0 || cameras.empty();
   if (any) return choice_.names().at(change.camera % choice_.names().size());
   return std::next(cameras.begin(), static_cast<std::ptrdiff_t>(change.camera % cameras.size()))->first;
@@ -99,14 +133,15 @@ bool Owner::watches(const std::string& camera) const {
   return found != watched_until_.end() && machine_.world().now() < found->second;
 }
 
-void Owner::edit(const std::string& name, std::uint64_t how) {
+void Owner::edit(ConfigPart part, const std::string& name, std::uint64_t how) {
+  const std::string section(section_of(part));
   file_.erase("mistake");
   file_["workers"]["count"] = choice_.file().at("workers").at("count");
   switch (how % edits) {
     case 0:  // as it is
       break;
     case 1:
-      file_["cameras"].erase(name);
+      if (file_.contains(section)) file_[section].erase(name);
       break;
     case 2:
       file_["mistake"] = true;
@@ -115,7 +150,7 @@ void Owner::edit(const std::string& name, std::uint64_t how) {
       file_["workers"]["count"] = 7;  // for which the rig has to be started again
       break;
     default:
-      file_["cameras"][name] = choice_.keys(name, how / edits);
+      file_[section][name] = choice_.keys(part, name, how / edits);
       break;
   }
   was_edited_ = was_edited_ || file_ != read_file_;
@@ -124,14 +159,14 @@ void Owner::edit(const std::string& name, std::uint64_t how) {
 // None of this may change anything.
 void Owner::ask_strange(const std::string& name, std::uint64_t which) {
   Asked asked;
-  nlohmann::json keys = choice_.keys(name, 0);
+  nlohmann::json keys = choice_.keys(ConfigPart::camera, name, 0);
   keys["mistake"] = true;
   const nlohmann::json empty = nlohmann::json::object();
   const std::array<messages::Request, 10> all{{{messages::PutCamera{0, name, keys, true}},
-                                               {messages::PutMosaic{{0, "wall", keys, false}}},
+                                               {messages::PutMosaic{{0, "nothing", keys, false}}},
                                                {messages::RemoveMosaic{{0, name, false}}},
-                                               {messages::PutGroup{{0, "pair", keys, true}}},
-                                               {messages::RemoveGroup{{0, "pair", false}}},
+                                               {messages::PutGroup{{0, "nobody", keys, true}}},
+                                               {messages::RemoveGroup{{0, "nobody", false}}},
                                                {messages::RemoveCamera{0, "nobody", true}},
                                                {messages::MoveCamera{0, name, 7, std::nullopt}},
                                                {messages::DrainNode{0, "here", false}},
@@ -143,7 +178,7 @@ void Owner::ask_strange(const std::string& name, std::uint64_t which) {
 void Owner::ask(messages::Request request, Asked asked) {
   Child* const publisher = machine_.publisher();
   if (publisher == nullptr) return machine_.world().reached("a request finds no publisher");
-  const std::uint64_t number = ++newest_request_[publisher->pid()];
+  const std::uint64_t number = machine_.next_request();
   asked.at = machine_.world().now();
   std::visit(
       [&](auto& message) {
@@ -193,12 +228,14 @@ bool Owner::excuses(const Asked& asked, const std::string& reason) const {
   if (names_any(reason, {"cannot be ended"})) return disk_holds_;
   if (names_any(reason, {"took longer than", "ended its process", "cannot start load-config"})) return loads_fail_;
   // What could not be done may be in the overlay.
-  if (loads_fail_ && names_any(reason, {"cameras"})) return true;
-  if (was_edited_ && names_any(reason, {"has been edited", "mistake", "cameras"})) return true;
+  const bool names_section = names_any(reason, {"cameras", "mosaics", "sync_groups"});
+  if (loads_fail_ && names_section) return true;
+  if (was_edited_ && (names_section || names_any(reason, {"has been edited", "mistake"}))) return true;
   const auto cameras = wanted();
-  const bool is_there = cameras.contains(asked.name) && !unknown_.contains(asked.name);
-  if (names_any(reason, {"there is no such camera"})) return !is_there;
-  if (asked.type == messages::RemoveCamera::type && names_any(reason, {"cameras"})) return cameras.size() <= 1;
+  const bool is_there = (cameras.contains(asked.name) || asked.name == group_name) && !is_unknown(asked.name);
+  if (names_any(reason, {"there is no such camera", "there is no such mosaic"})) return !is_there;
+  if (names_any(reason, {"there is no such group"})) return !has_group() || !unknown_.empty();
+  if (names_section) return !fits(asked) || !unknown_.empty();
   if (!asked.records || !is_there) return !is_there;
   const CameraConfig& camera = cameras.at(asked.name);
   return !camera.enabled || !camera.record || machine_.checks().any_may_be_quarantined();
@@ -206,10 +243,19 @@ bool Owner::excuses(const Asked& asked, const std::string& reason) const {
 
 void Owner::take_effect(const Asked& asked) {
   if (asked.type == messages::Reload::type) return;  // on_reread() knows
-  if (asked.name.empty()) return machine_.world().fail(asked.type + " is done, which cannot be");
+  const bool may_be = !asked.name.empty() && (fits(asked) || !unknown_.empty() || loads_fail_);
+  if (!may_be) return machine_.world().fail(asked.type + " is done, which cannot be");
+  for (const std::string& camera : changed_by(asked)) records_.erase(camera);
+  const auto before = wanted();
   changes_.add(asked.effect);
-  if (asked.type == messages::RemoveCamera::type) machine_.checks().on_removed(asked.name);
-  unknown_.erase(asked.name);
+  const auto after = wanted();
+  for (const auto& [camera, keys] : before) {
+    if (!after.contains(camera)) machine_.checks().on_removed(camera);
+  }
+  // Of one that may not have come, or gone, it is known by now.
+  const bool has_keys =
+      std::ranges::any_of(config_parts, [&](ConfigPart part) { return asked.effect.of(part).contains(asked.name); });
+  if (has_keys) unknown_.erase(asked.name);
   if (asked.records) {
     records_[asked.name] = *asked.records;
   } else {
@@ -232,15 +278,45 @@ void Owner::on_death(pid_t publisher) {
     const bool calm = machine_.course().faults.empty() && machine_.world().now() - asked.at > api_waits;
     if (calm) machine_.world().fail(asked.type + " is never answered");
     unknown_.insert(asked.name);
+    for (const std::string& camera : changed_by(asked)) {
+      if (camera != asked.name) doubtful_.insert(camera);
+    }
     machine_.checks().on_removed(asked.name);  // for all that is known
   }
 }
 
-std::map<std::string, CameraConfig> Owner::wanted() const {
+std::map<std::string, CameraConfig> Owner::loaded_cameras(const CameraChanges& changes) const {
   std::map<std::string, CameraConfig> cameras;
-  for (const CameraConfig& camera : choice_.load(read_file_, read_kept_, changes_).rig.cameras)
+  for (const CameraConfig& camera : choice_.load(read_file_, read_kept_, changes).rig.cameras)
     cameras.emplace(camera.name, camera);
   return cameras;
+}
+
+// Some camera is in it.
+bool Owner::has_group() const {
+  return std::ranges::any_of(wanted(), [](const auto& camera) { return camera.second.group.has_value(); });
+}
+
+// There is no mistake in what it would make of the configuration.
+bool Owner::fits(const Asked& asked) const {
+  CameraChanges changes = changes_;
+  changes.add(asked.effect);
+  return choice_.load(read_file_, read_kept_, changes).errors.empty();
+}
+
+std::set<std::string> Owner::changed_by(const Asked& asked) const {
+  CameraChanges changes = changes_;
+  changes.add(asked.effect);
+  const auto before = wanted();
+  const auto after = loaded_cameras(changes);
+  std::set<std::string> changed;
+  for (const auto& [name, camera] : before) {
+    if (!after.contains(name) || after.at(name) != camera) changed.insert(name);
+  }
+  for (const auto& [name, camera] : after) {
+    if (!before.contains(name)) changed.insert(name);
+  }
+  return changed;
 }
 
 // Of a cluster's cameras those that are this node's.
@@ -253,11 +329,11 @@ void Owner::check(const nlohmann::json& status) const {
   auto cameras = wanted();
   std::erase_if(cameras, [this](const auto& camera) { return !machine_.cluster().gives(camera.first); });
   for (const auto& [name, shown] : status.at("cameras").items()) {
-    if (!cameras.contains(name) && !unknown_.contains(name))
+    if (!cameras.contains(name) && !is_unknown(name))
       machine_.world().fail(name + " is there still, long after it was removed");
   }
   for (const auto& [name, camera] : cameras) {
-    if (unknown_.contains(name)) continue;
+    if (is_unknown(name)) continue;
     if (!status.at("cameras").contains(name)) {
       machine_.world().fail(name + " has not come");
       continue;
@@ -266,7 +342,7 @@ void Owner::check(const nlohmann::json& status) const {
   }
   for (const std::string& name : machine_.known_cameras()) {
     const bool runs = cameras.contains(name) && cameras.at(name).enabled;
-    if (!runs && !unknown_.contains(name)) machine_.world().fail("a process has " + name + " still");
+    if (!runs && !is_unknown(name)) machine_.world().fail("a process has " + name + " still");
   }
 }
 

@@ -38,6 +38,8 @@ class Owner {
   Owner(Machine& machine, const RigChoice& choice);
 
   [[nodiscard]] const nlohmann::json& file() const { return file_; }
+  // What the rig's cameras and mosaics have to be by now, by their names.
+  [[nodiscard]] std::map<std::string, CameraConfig> wanted() const { return loaded_cameras(changes_); }
   void make(const Change& change);
 
   // Somebody watches the camera.
@@ -81,13 +83,23 @@ class Owner {
     bool answered = false;      // and the publisher has it
   };
 
+  [[nodiscard]] ConfigPart part_of(const std::string& name) const;
   [[nodiscard]] std::string name_for(const Change& change) const;
-  void edit(const std::string& name, std::uint64_t how);
+  void edit(ConfigPart part, const std::string& name, std::uint64_t how);
+  void put(ConfigPart part, const Change& change, Asked asked);
+  void remove(ConfigPart part, const Change& change, Asked asked);
   void ask_strange(const std::string& name, std::uint64_t which);
   void ask(messages::Request request, Asked asked);
   [[nodiscard]] bool excuses(const Asked& asked, const std::string& reason) const;
   void take_effect(const Asked& asked);
-  [[nodiscard]] std::map<std::string, CameraConfig> wanted() const;
+  [[nodiscard]] bool has_group() const;
+  [[nodiscard]] bool fits(const Asked& asked) const;
+  // The cameras that it makes others, or removes.
+  [[nodiscard]] std::set<std::string> changed_by(const Asked& asked) const;
+  [[nodiscard]] std::map<std::string, CameraConfig> loaded_cameras(const CameraChanges& changes) const;
+  [[nodiscard]] bool is_unknown(const std::string& camera) const {
+    return unknown_.contains(camera) || doubtful_.contains(camera);
+  }
   void check(const CameraConfig& wanted, const nlohmann::json& shown) const;
 
   Machine& machine_;
@@ -98,16 +110,16 @@ class Owner {
   nlohmann::json read_file_;
   CameraChanges read_kept_;
   CameraChanges changes_;
-  bool was_edited_ = false;        // the file, since it was read
-  bool loads_fail_ = false;        // some process that reads may have failed,
-  bool disk_holds_ = false;        // or a disk may keep it from ending
-  std::set<std::string> unknown_;  // cameras with a request whose outcome nobody knows
+  bool was_edited_ = false;         // the file, since it was read
+  bool loads_fail_ = false;         // some process that reads may have failed,
+  bool disk_holds_ = false;         // or a disk may keep it from ending
+  std::set<std::string> unknown_;   // cameras with a request whose outcome nobody knows
+  std::set<std::string> doubtful_;  // cameras that such a request for another one, or for a group, changes
   std::map<std::string, Clock::time_point> watched_until_;
   std::map<std::string, bool> records_;  // what was asked last of those that run on since
   bool signal_ = false;
   LoadTrouble trouble_ = LoadTrouble::none;
   std::map<std::pair<pid_t, std::uint64_t>, Asked> asked_;
-  std::map<pid_t, std::uint64_t> newest_request_;
   std::map<std::string, ResolvedOutput> outputs_;  // as the publisher was told
   std::map<std::string, CameraConfig> cameras_;    // as the source was
 };

@@ -92,21 +92,33 @@ void write_all(int fd, const std::string& text) {
 std::vector<RigChoice> simulated_rigs(Varies varies) {
   std::vector<RigChoice> rigs;
   if (varies == Varies::placement) {
-    for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, false, rig.gpus);
+    for (const PlacedRig& rig : placed_rigs()) rigs.emplace_back(rig.config, Changeable::nothing, rig.gpus);
     return rigs;
   }
   if (varies == Varies::cluster) {
-    for (const nlohmann::json& config : cluster_rigs()) rigs.emplace_back(config, false);
+    for (const nlohmann::json& config : cluster_rigs()) rigs.emplace_back(config, Changeable::nothing);
     return rigs;
   }
   if (varies == Varies::groups || varies == Varies::mosaics) {
     for (const nlohmann::json& config : varies == Varies::groups ? group_rigs() : mosaic_rigs())
-      rigs.emplace_back(config, false);
+      rigs.emplace_back(config, Changeable::nothing);
+    return rigs;
+  }
+  if (varies == Varies::together) {
+    const auto add = [&](const std::vector<nlohmann::json>& configs) {
+      for (const nlohmann::json& config : configs) {
+        if (config.at("workers").at("count") > 1) rigs.emplace_back(config, Changeable::all);
+      }
+    };
+    add(rig_configs());
+    add(group_rigs());
+    add(mosaic_rigs());
     return rigs;
   }
   for (const nlohmann::json& config : rig_configs()) {
     const bool is_small = config.at("cameras").size() == 1 && config.at("workers").at("count") == 1;
-    if (varies == Varies::moves || is_small) rigs.emplace_back(config, varies == Varies::configuration);
+    const Changeable changeable = varies == Varies::configuration ? Changeable::cameras : Changeable::nothing;
+    if (varies == Varies::moves || is_small) rigs.emplace_back(config, changeable);
   }
   return rigs;
 }
@@ -122,9 +134,11 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
 }
 
 Course Seeds::course(std::uint64_t seed) const {
-  Course course = course_of(seed, length_, varies_ == Varies::configuration ? fault_kinds : common_fault_kinds);
+  const bool changes = varies_ == Varies::configuration || varies_ == Varies::together;
+  Course course = course_of(seed, length_, changes ? fault_kinds : common_fault_kinds);
   if (varies_ == Varies::configuration || varies_ == Varies::cluster) course.moves.clear();
-  if (varies_ != Varies::configuration) course.changes.clear();
+  if (varies_ == Varies::together) course.changes = std::move(course.changes_of_all);
+  if (!changes) course.changes.clear();
   if (varies_ == Varies::placement) {
     if (seed / rigs_.size() % gpus_alone_once_in == 0) course.faults.clear();
     course.faults.insert(course.faults.end(), course.gpu_faults.begin(), course.gpu_faults.end());
@@ -137,6 +151,7 @@ Course Seeds::course(std::uint64_t seed) const {
   }
   course.gpu_faults.clear();
   course.cluster_faults.clear();
+  course.changes_of_all.clear();
   if (varies_ != Varies::placement) return course;
   // Of cameras of several nodes: one of three.
   for (std::size_t i = 0; i < course.moves.size(); ++i) {

@@ -15,9 +15,9 @@ namespace campipe::sim {
 
 // What happens in a run besides faults: cameras go over to other workers; or the configuration of a rig of one camera
 // is changed; or cameras that run on GPUs go over, and GPUs go away and return; or
-// members of synchronised groups go over; or mosaics, and the cameras that they show; or the rig is a node of a
-// cluster, whose cameras come and go.
-enum class Varies : std::uint8_t { moves, configuration, placement, groups, mosaics, cluster };
+// members of synchronised groups go over; or mosaics, and the cameras that they show; or all of these go over while
+// the configuration is changed; or the rig is a node of a cluster, whose cameras come and go.
+enum class Varies : std::uint8_t { moves, configuration, placement, groups, mosaics, together, cluster };
 // The rigs that seeds have, one after the other. Reads a configuration, so that it is to be called before any seed
 // runs.
 std::vector<RigChoice> simulated_rigs(Varies varies = Varies::moves);

@@ -24,12 +24,14 @@ struct Search {
   bool groups = false;
   bool mosaics = false;
   bool cluster = false;
+  bool together = false;
 
   [[nodiscard]] campipe::sim::Varies varies() const {
     using campipe::sim::Varies;
     if (groups) return Varies::groups;
     if (mosaics) return Varies::mosaics;
     if (cluster) return Varies::cluster;
+    if (together) return Varies::together;
     return changes ? Varies::configuration : placement ? Varies::placement : Varies::moves;
   }
 };
@@ -80,6 +82,7 @@ int main(int argc, char** argv) {
   app.add_flag("--groups", asked.groups, "rigs with synchronised groups");
   app.add_flag("--mosaics", asked.mosaics, "rigs with mosaics");
   app.add_flag("--cluster", asked.cluster, "rigs that are nodes of a cluster");
+  app.add_flag("--together", asked.together, "cameras, groups and mosaics are moved while they are changed");
   CLI11_PARSE(app, argc, argv);
   return search(asked);
 }

@@ -87,7 +87,11 @@ Camera& CameraRoster::make(const CameraIds& ids, const Comes& comes, const Camer
   camera.shed_since = comes.shed_since;
   const CameraConfig& config = *camera.config;
   const std::vector<ResolvedOutput> outputs = resolved_outputs(config);
-  if (camera.is_mosaic()) camera.cells.resize(config.mosaic->cells.size());
+  if (camera.is_mosaic()) {
+    messages::CellState unseen;  // until MosaicCells follows it, which one that is disabled has to wait for
+    unseen.reason = config.enabled ? "starting" : "disabled";
+    camera.cells.assign(config.mosaic->cells.size(), unseen);
+  }
   camera.source.placement = where.placement;
   camera.source.gpu = gpu_name(devices, where.placement.decode_gpu);
   CameraSetup::set_master(camera, master_for(config, where, comes.quarantined));

@@ -20,7 +20,7 @@ import re
 import sys
 from pathlib import Path
 
-HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)(?: of (changes|placement|groups|mosaics))?\): (.+)")
+HEAD = re.compile(r"(\w+) \(([^,()]+), (?:seed (\d+)|not found)(?: of (changes|placement|groups|mosaics|together|cluster))?\): (.+)")
 
 
 class Edit:

@@ -18,11 +18,10 @@ namespace campipe::sim {
 std::optional<std::string> failure_of(std::uint64_t seed, const std::string& of, bool with_trace) {
   constexpr auto length = seconds(120);  // as in tools/simulate, whose seeds hold
   static std::map<std::string, Seeds> all;
-  static const std::map<std::string, Varies> known{{"", Varies::moves},
-                                                   {"changes", Varies::configuration},
-                                                   {"placement", Varies::placement},
-                                                   {"groups", Varies::groups},
-                                                   {"mosaics", Varies::mosaics}};
+  static const std::map<std::string, Varies> known{
+      {"", Varies::moves},         {"changes", Varies::configuration}, {"placement", Varies::placement},
+      {"groups", Varies::groups},  {"mosaics", Varies::mosaics},       {"together", Varies::together},
+      {"cluster", Varies::cluster}};
   const Varies varies = known.at(of);
   Seeds& seeds = all.try_emplace(of, simulated_rigs(varies), length, varies).first->second;
   if (!with_trace) return seeds.run(seed, seeds.course(seed)).failure;
