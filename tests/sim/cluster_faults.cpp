@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t most_cluster_faults = 6;
 constexpr auto soon_again = seconds(2);  // after the one before, where they come together
-constexpr auto longest = seconds(15);
+constexpr auto longest = seconds(9);
 
 // Each as often as it stands here. Those of processes befall the node's process `cluster`.
 constexpr std::array chosen{
@@ -42,6 +42,9 @@ std::vector<Fault> cluster_faults_of(std::uint64_t seed, nanoseconds first, nano
     fault.detail = chance.below(6);
     fault.camera = chance.below(4);
     faults.push_back(fault);
+    // What the node and its process know of each other differs for a while.
+    if (fault.kind == FaultKind::given_away && chance.one_in(3))
+      faults.push_back({FaultKind::late, Part::cluster, at, fault.lasts + chance.between(seconds(1), seconds(6))});
   }
   return faults;
 }

@@ -38,14 +38,18 @@ void ClusterModel::assign(const std::string& name, Camera& camera, bool is_here)
                            text_of(camera.fence)));
   world_.reached(is_here ? "the plan gives a camera to the node" : "the plan takes a camera from the node");
   if (is_here) return;
+  camera.other_wants_push = true;
   have_others_push(camera);
-  world_.in(chance_.between(milliseconds(300), seconds(6)), [&camera, fence = camera.fence] {
+  const bool is_quick = chance_.one_in(2);
+  const nanoseconds takes =
+      is_quick ? chance_.between(milliseconds(50), milliseconds(500)) : chance_.between(milliseconds(500), seconds(6));
+  world_.in(takes, [&camera, fence = camera.fence] {
     if (camera.fence == fence) camera.is_recorded = true;
   });
 }
 
 void ClusterModel::have_others_push(Camera& camera) {
-  if (camera.is_here || camera.pushed_by != Pushes::nobody) return;
+  if (!camera.other_wants_push || camera.pushed_by != Pushes::nobody) return;
   camera.pushed_by = Pushes::other_node;
   camera.other_pushes_since = world_.now();
 }
@@ -100,7 +104,9 @@ void ClusterModel::say_recorded(const std::string& name) {
   camera.is_recorded = true;
   world_.reached("the node has said that it records a camera");
   world_.in(chance_.between(milliseconds(10), milliseconds(500)), [&camera, fence = camera.fence] {
-    if (camera.fence == fence && camera.pushed_by == Pushes::other_node) camera.pushed_by = Pushes::nobody;
+    if (camera.fence != fence) return;
+    camera.other_wants_push = false;
+    if (camera.pushed_by == Pushes::other_node) camera.pushed_by = Pushes::nobody;
   });
 }
 

@@ -23,6 +23,7 @@ class ClusterModel {
     Fence fence{};
     bool is_recorded = false;  // under that fence, as its node has said
     Pushes pushed_by = Pushes::nobody;
+    bool other_wants_push = false;  // since it was given the camera, and until this node records it
     Clock::time_point other_pushes_since{};
     Clock::time_point away_until{};  // the plan gives it to the other node until then
   };

@@ -1,6 +1,7 @@
-// Some dozens of seeds of simulated rigs that are nodes of a cluster.
+// Some dozens of seeds of simulated rigs that are nodes of a cluster; and what seeds have found.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t tried = 60;
 constexpr auto cluster = sim::Varies::cluster;
+constexpr std::size_t stops_and_keeps = 1;  // a rig: one camera with each policy
 
 // What the seeds reach together.
 std::vector<std::string> awaited() {
@@ -29,6 +31,7 @@ std::vector<std::string> awaited() {
           "a push goes on",
           "a node leaves its cluster",
           "is not this node's any more",
+          "is another node's by now",
           "stopped, since etcd has not said for too long that it is this node's",
           "fault cut_off",
           "fault given_away",
@@ -40,6 +43,16 @@ std::vector<std::string> awaited() {
 TEST(SimulatedCluster, HoldsForManySeeds) {
   sim::Seeds seeds(sim::simulated_rigs(cluster), 100s, cluster);
   sim::expect_seeds_hold(seeds, tried, awaited());
+}
+
+// The log said that etcd had not answered.
+TEST(SimulatedCluster, ACameraThatIsGivenAwayIsNotSaidToBeCutOff) {
+  const sim::Fault given_away{sim::FaultKind::given_away, sim::Part::cluster, 20s, 5s};
+  const sim::Course course{100s, true, {given_away}, {}, {}};
+  const sim::Outcome outcome =
+      sim::Seeds({sim::simulated_rigs(cluster).at(stops_and_keeps)}, 100s, cluster).run(1, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(sim::lines_with(outcome, "log: gate: is another node's by now"), 1);
 }
 
 }  // namespace CAMPIPE_FILE

@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 namespace campipe::sim {
 namespace {
 
-// Of the line with which a node ends a camera.
-constexpr std::array reasons{"is not in the cluster's rig any more", "is not this node's any more",
-                             "stopped, since etcd has not said for too long that it is this node's"};
+// The lines with which a node ends a camera.
+constexpr const char* taken = "is not this node's any more";
+constexpr const char* leaves = "is another node's by now";
+constexpr const char* uncertain = "stopped, since etcd has not said for too long that it is this node's";
 
 }  // namespace
 
@@ -84,7 +84,7 @@ const char* ClusterWatch::why_not(const std::string& camera) const {
   const auto duty = duties_.find(camera);
   if (duty == duties_.end()) return "it is not this node's";
   if (!stops_.contains(camera)) return nullptr;
-  if (duty->second.leaves) return "it is another node's by now";
+  if (duty->second.leaves) return "it is to stop before another node begins";
   return to_ns(world_.now()) < lease_until_ ? nullptr : "the lease is not certain any more";
 }
 
@@ -101,12 +101,16 @@ void ClusterWatch::on_log(const std::string& line) {
   const std::string name = line.substr(0, colon);
   const std::string_view rest = std::string_view(line).substr(colon + 2);
   if (rest.starts_with("removed; ") || rest.starts_with("changed; ")) ended_.erase(name);
-  for (const char* const reason : reasons) {
-    if (rest != reason) continue;
-    world_.reached(reason);
-    ended_.insert(name);
-    if (why_not(name) == nullptr) world_.fail(fmt::format("{} is ended, and is still this node's", name));
-  }
+  if (rest != taken && rest != leaves && rest != uncertain) return;
+  world_.reached(std::string(rest));
+  const auto duty = duties_.find(name);
+  const bool is_true = rest == taken    ? duty == duties_.end()
+                       : rest == leaves ? duty != duties_.end() && duty->second.leaves
+                                        : to_ns(world_.now()) >= lease_until_;
+  if (!is_true) world_.fail("a camera is ended for another reason: " + line);
+  // One that was ended, and was to come back, has nothing to go on with.
+  const bool ran = ended_.insert(name).second;
+  if (ran && why_not(name) == nullptr) world_.fail(fmt::format("{} is ended, and is still this node's", name));
 }
 
 void ClusterWatch::check() const {

@@ -370,7 +370,9 @@ void ClusterRig::follow_recordings() {
 
 const char* ClusterRig::why_not(const std::string& camera) const {
   if (!cameras_.contains(camera)) return "is not in the cluster's rig any more";
-  if (!duties_->contains(camera)) return "is not this node's any more";
+  const auto duty = duties_->find(camera);
+  if (duty == duties_->end()) return "is not this node's any more";
+  if (duty->second) return "is another node's by now";
   return "stopped, since etcd has not said for too long that it is this node's";
 }
 
