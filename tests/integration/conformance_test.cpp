@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/integration/compared_conduct.h"
 #include "tests/integration/traced_rigs.h"
 #include "tests/sim/seeds.h"
 
@@ -48,31 +48,12 @@ bool is_seldom(const std::string& fact) {
   return std::ranges::any_of(seldom, [&](const auto& one) { return fact.find(one.first) != std::string::npos; });
 }
 
-using Facts = std::set<std::string>;
-
-std::vector<std::string> missing_in(const Facts& these, const Facts& those) {
-  std::vector<std::string> left;
-  std::ranges::set_difference(those, these, std::back_inserter(left));
-  return left;
-}
-
 // A fact that is true of one side alone.
 std::vector<std::string> differences(const sim::ConductFacts& one, const sim::ConductFacts& other) {
   std::vector<std::string> all = missing_in(one.steps, other.steps);
   for (const auto& more :
        {missing_in(other.steps, one.steps), missing_in(one.fields, other.fields), missing_in(other.fields, one.fields)})
     all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-// Each step that `one` has taken before it was sent something that `other` always was sent before.
-std::vector<std::string> too_early(const sim::ConductFacts& one, const sim::ConductFacts& other) {
-  std::vector<std::string> all;
-  for (const auto& [step, kinds] : other.told) {
-    const auto found = one.told.find(step);
-    if (found == one.told.end()) continue;
-    for (const std::string& kind : missing_in(found->second, kinds)) all.push_back(step + " before " + kind);
-  }
   return all;
 }
 

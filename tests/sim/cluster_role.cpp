@@ -74,6 +74,7 @@ class ClusterRole final : public Role {
   void on(messages::JoinCluster& join) {
     for (const auto& [camera, fence] : join.duties) view_.duties[camera] = {read_fence(fence).value()};
     join_ = std::move(join);
+    next_keep_alive_ = Clock::now() + child_.takes(milliseconds(5), milliseconds(300));
   }
   void on(const messages::OfferNode&) {}
   void on(const messages::PlanCameras&) { cluster_.plan(); }

@@ -13,14 +13,15 @@ namespace {
 
 using nlohmann::json;
 
-// Of each role: what its parts are known by, and the message with which one begins.
+// Of each role: what its parts are known by, and the message with which one begins. Null: it is one part itself.
 struct RoleOf {
   std::string_view role;
   const char* part;
   std::string_view begins;
 };
 constexpr std::array roles{RoleOf{"source", "camera", "read_camera"}, RoleOf{"master", "camera", "decode_camera"},
-                           RoleOf{"worker", "node", "node"}, RoleOf{"publisher", "output", "output"}};
+                           RoleOf{"worker", "node", "node"}, RoleOf{"publisher", "output", "output"},
+                           RoleOf{"cluster", nullptr, "join"}};
 
 const RoleOf* find_role(std::string_view role) {
   const auto* const found = std::ranges::find(roles, role, &RoleOf::role);
@@ -54,7 +55,11 @@ constexpr std::array matters{MatterOf{"opened_stream", "connection"},
                              MatterOf{"record_failed", "recording"},
                              MatterOf{"record_paused", "recording"},
                              MatterOf{"record_resumed", "recording"},
-                             MatterOf{"push_state", "push", "url"}};
+                             MatterOf{"push_state", "push", "url"},
+                             MatterOf{"rig", "rig"},
+                             MatterOf{"duties", "duties"},
+                             MatterOf{"lease", "lease"},
+                             MatterOf{"seen", "seen"}};
 
 // With which all that a part sends is over.
 constexpr std::array<std::string_view, 5> ends{"source_over", "decoding_over", "decoding_left", "node_done",
@@ -124,6 +129,7 @@ void Conduct::start(pid_t pid, std::string_view role) {
 // Empty: it is about none.
 std::string Conduct::part_in(const Process& process, const json& body) {
   const char* const part = find_role(process.role)->part;
+  if (part == nullptr) return process.role;
   if (body.contains(part)) return key_of(part, body.at(part));
   for (const char* const below : {"output", "edge"}) {
     if (!body.contains(below)) continue;
@@ -219,6 +225,7 @@ void Conduct::note_step(const Process& process, const Part& part, Thread& thread
 
 void Conduct::note_fields(const std::string& of, const std::string& path, const json& body, Thread* thread,
                           std::string_view type) {
+  if (type == "seen") return;  // its fields are named by cameras and nodes
   for (const auto& [name, value] : body.items()) {
     if (contains(ids, name) || contains(data, name)) continue;
     if (value.is_object()) {
