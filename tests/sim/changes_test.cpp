@@ -109,6 +109,18 @@ TEST(SimulatedChanges, ACameraInQuarantineThatIsPutAgainIsAChangedOne) {
   EXPECT_TRUE(outcome.reached.contains("a camera is quarantined"));
 }
 
+// Likewise.
+TEST(SimulatedChanges, ACameraInQuarantineThatIsEnabledIsAChangedOne) {
+  sim::Course course{100s, true, {}, {}, {}};
+  for (const auto at : {8s, 9s, 10s}) course.faults.push_back({sim::FaultKind::crash, sim::Part::source, at, 0s, 0});
+  course.changes.push_back({sim::ChangeKind::put, 2s, 0, depends_on_its_source, false, sim::LoadTrouble::none});
+  course.changes.push_back({sim::ChangeKind::enable, 15s, 0, 1, false, sim::LoadTrouble::none});
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(changed), 100s, changed).run(1, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(outcome.reached.at("a camera is changed"), 2U);
+  EXPECT_TRUE(outcome.reached.contains("a camera is quarantined"));
+}
+
 // What was read is not obeyed before the process that read it has ended.
 TEST(SimulatedChanges, ACameraIsAsItWasUntilAReloadIsTaken) {
   constexpr std::uint64_t without_record = 4;

@@ -490,7 +490,7 @@ std::optional<messages::Answer> ConfigChanges::begin(const messages::EnableCamer
     if (camera == nullptr || camera->is_removed()) return refused(404, "there is no such camera");
     CameraConfig config = wanted_of(*camera);
     config.enabled = on;
-    if (!camera->runs_as(config)) roster_.retire(*camera, config);
+    if (!camera->runs_as(config)) roster_.change(*camera, config);
     return enabled_answer(on);
   });
 }
