@@ -270,7 +270,7 @@ void Machine::on_message_to(const Child& child, std::string_view type, const nlo
     witness_.on_status(body.at("status"), course_.changes.empty());
     gpu_watch_.on_status(body.at("status"));
     group_watch_.on_status(body.at("status"));
-    if (!asks_to_end()) mosaic_watch_.on_status(body.at("status"));
+    if (!asks_to_end()) mosaic_watch_.on_status(body.at("status"), checks_);
     if (!asks_to_end() && cluster_.is_on()) cluster_watch_.on_status(body.at("status"));
   }
   if (child.part() == Part::cluster) cluster_watch_.on_sent(type, body);
@@ -301,6 +301,15 @@ void Machine::require_all_well() {
     if (child->is_alive() && child->leaves_rest())
       world_.fail(child->name() + " has something of a camera that is gone in its page");
   }
+}
+
+void Machine::on_node(const std::string& worker, NodeId node, const std::string& camera) {
+  nodes_[{worker, node}] = camera;
+}
+
+bool Machine::may_need(const std::string& worker, NodeId node) const {
+  const auto found = nodes_.find({worker, node});
+  return found != nodes_.end() && checks_.status().at("cameras").contains(found->second);
 }
 
 std::set<std::string> Machine::known_cameras() const {

@@ -105,6 +105,10 @@ class Machine {
   [[nodiscard]] const Checks& checks() const { return checks_; }
   Witness& witness() { return witness_; }
   Owner& owner() { return owner_; }
+  // A worker is given a node.
+  void on_node(const std::string& worker, NodeId node, const std::string& camera);
+  // Its camera is there: a worker that has begun anew without a node may be given it later, with what it has counted.
+  [[nodiscard]] bool may_need(const std::string& worker, NodeId node) const;
   // That some process has.
   [[nodiscard]] std::set<std::string> known_cameras() const;
   // Nothing has gone wrong for so long that all has to be well again.
@@ -154,8 +158,9 @@ class Machine {
   Clock::time_point paused_until_{};
   Clock::time_point calm_since_{};  // the last fault is over, and no start has failed since
   std::set<std::tuple<std::string, unsigned, std::string, std::uint64_t>> rings_;
-  std::map<std::string, pid_t> files_;    // and who began them
-  std::map<std::string, pid_t> writers_;  // of outputs
+  std::map<std::pair<std::string, NodeId>, std::string> nodes_;  // the newest camera of each, by worker
+  std::map<std::string, pid_t> files_;                           // and who began them
+  std::map<std::string, pid_t> writers_;                         // of outputs
   std::uint64_t newest_request_ = 0;
   std::uint64_t seed_of_children_;
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tests/sim/checks.h"
+
 namespace campipe::sim {
 namespace {
 
@@ -27,7 +29,7 @@ void MosaicWatch::on_cell(const std::string& mosaic, const std::string& camera, 
   cells_[{mosaic, camera}] = {has_frame, world_.now()};
 }
 
-void MosaicWatch::on_status(const nlohmann::json& status) {
+void MosaicWatch::on_status(const nlohmann::json& status, const Checks& checks) {
   const nlohmann::json& cameras = status.at("cameras");
   for (const auto& [name, mosaic] : cameras.items()) {
     for (const nlohmann::json& cell : mosaic.value("cells", nlohmann::json::array())) {
@@ -38,9 +40,11 @@ void MosaicWatch::on_status(const nlohmann::json& status) {
         world_.fail(fmt::format("{} does not say why it does not show {}", name, camera));
       const std::string state = cameras.contains(camera) ? cameras.at(camera).at("state") : "";
       const bool differs = (state == "waiting" && !away) || (state == "running" && away);
-      // A cell that comes while its camera goes over waits for the end of that.
+      // A cell that comes while its camera goes over, or while that is changed and its master hears nothing, waits for
+      // the end of that.
       const bool goes_over = cameras.contains(camera) && cameras.at(camera).contains("moves_to");
-      const bool is_wrong = differs && !goes_over && mosaic.at("state") == "running";
+      const bool waits = goes_over || checks.hinders(camera, Part::master);
+      const bool is_wrong = differs && !waits && mosaic.at("state") == "running";
       auto& since = wrong_since_[{name, camera}];
       if (!is_wrong) since.reset();
       if (is_wrong && !since) since = world_.now();

@@ -12,13 +12,15 @@
 
 namespace campipe::sim {
 
+class Checks;
+
 class MosaicWatch {
  public:
   explicit MosaicWatch(World& world) : world_(world) {}
 
   // A mosaic looks at a cell, and finds a frame of the camera that can be shown, or none.
   void on_cell(const std::string& mosaic, const std::string& camera, bool has_frame);
-  void on_status(const nlohmann::json& status);
+  void on_status(const nlohmann::json& status, const Checks& checks);
   // The run has been calm for long enough. `status`: the newest.
   void require_joined(const nlohmann::json& status) const;
 

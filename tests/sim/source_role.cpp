@@ -44,6 +44,8 @@ class Reading {
   }
 
   [[nodiscard]] const std::string& name() const { return asked_.config.name; }
+  // Its thread has ended.
+  [[nodiscard]] bool is_over() const { return over_; }
   void stop() { stops_ = true; }
   void show(bool shown) { decodes_ = asked_.decode || asked_.on_demand || shown; }
   void end_decoding(const std::vector<OutputId>& outputs) {
@@ -222,6 +224,7 @@ class SourceRole final : public Role {
   std::string note_fault(std::uint32_t signal, std::uint64_t which) override {
     if (cameras_.empty()) return "";
     const auto& [camera, reading] = pick(cameras_, which);
+    if (reading.is_over()) return "";
     child_.page().source(camera).thread.fault.store(signal);
     return reading.name();
   }

@@ -67,8 +67,10 @@ class WorkerRole final : public Role {
   [[nodiscard]] std::set<std::string> cameras() const override { return cameras_of(nodes_, &WorkerNode::name); }
 
   [[nodiscard]] bool leaves_rest() const override {
-    return has_rest(
-        nodes_, [this](NodeId id) -> auto& { return child_.page().node(id, child_.id()); });
+    return std::ranges::any_of(first_ids<NodeId>(), [this](NodeId id) {
+      const bool is_needed = nodes_.contains(id) || child_.machine().may_need(child_.name(), id);
+      return !is_needed && !is_clear(child_.page().node(id, child_.id()));
+    });
   }
 
  private:
@@ -80,6 +82,7 @@ class WorkerRole final : public Role {
   }
   void on(const messages::RunNode& asked) {
     child_.machine().checks().uses().begin(asked.name, Part::worker, child_.name());
+    child_.machine().on_node(child_.name(), asked.node, asked.name);
     nodes_.erase(asked.node);
     auto page = hand_overs_.extract(asked.node);
     nodes_.try_emplace(asked.node, child_, asked, page.empty() ? nullptr : std::move(page.mapped()), group_pages_);
