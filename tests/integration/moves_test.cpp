@@ -31,10 +31,8 @@ std::size_t files_of(MoveRig& rig, const std::string& camera) {
   return files;
 }
 
-class Moves : public testing::TestWithParam<std::string> {};
-
-TEST_P(Moves, ThereAndBackInOneFileWithoutALostFrame) {
-  MoveRig moves("", GetParam());
+TEST(Moves, ThereAndBackInOneFileWithoutALostFrame) {
+  MoveRig moves;
   moves.wait_for_flow();
   for (const unsigned worker : {MoveRig::target, 0U, 1U}) {
     const Answer answer = moves.move("a", worker);
@@ -49,8 +47,6 @@ TEST_P(Moves, ThereAndBackInOneFileWithoutALostFrame) {
   EXPECT_TRUE(camera.at("frames").at("dropped").empty()) << camera << moves.log();
   EXPECT_EQ(camera.at("worker_restarts"), 0);
 }
-
-INSTANTIATE_TEST_SUITE_P(With, Moves, testing::Values("drop", "block"), [](const auto& one) { return one.param; });
 
 // Key frames stay on their grid: the second encoder begins where one is due.
 TEST(MovesOfKeyFrames, KeepTheGrid) {

@@ -43,20 +43,6 @@ std::uint64_t shed_of(const RigRun& rig, const std::string& camera) {
   return rig.camera(camera).at("frames").at("dropped").value("shed", std::uint64_t{0});
 }
 
-TEST(Priorities, TheLowerGivesWayAndHasAllAgain) {
-  RigRun rig(rig_with(10), {.failpoints = "stage.frame@gate:30=wait1"});
-  ASSERT_TRUE(logs(rig, "low: gives way, its priority is 10: gate is late; every second frame is left out"))
-      << rig.log();
-  ASSERT_TRUE(logs(rig, "low: has all its frames again")) << rig.log();
-  ASSERT_TRUE(rig.wait_for_growth("low.mp4", rig.size("low.mp4") + 20'000)) << rig.log();
-  rig.signal(SIGINT);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(check_accounting(rig.report()), "");
-  EXPECT_GT(shed_of(rig, "low"), 20U) << rig.log();
-  EXPECT_EQ(shed_of(rig, "gate"), 0U);
-  EXPECT_EQ(rig.camera("low").at("frames").at("dropped").value("queue_full", 0), 0);
-}
-
 // A file that is looped goes round meanwhile at its pace, and its copy goes on.
 TEST(Priorities, StepByStepUntilNothingIsDecoded) {
   const TemporaryFolder clips;
@@ -91,15 +77,6 @@ TEST(Priorities, StepByStepUntilNothingIsDecoded) {
   for (std::size_t i = 0; i + 3 < copied.pictures.size(); ++i) {
     ASSERT_EQ(numbers_of(copied)[i], static_cast<std::int64_t>(i % 20)) << i;
   }
-}
-
-TEST(Priorities, NobodyGivesWayToItsEqual) {
-  RigRun rig(rig_with(90), {.failpoints = waits(2)});
-  ASSERT_TRUE(rig.wait_for_growth("low.mp4", 800'000)) << rig.log();
-  rig.signal(SIGINT);
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  EXPECT_EQ(shed_of(rig, "low"), 0U) << rig.log();
-  EXPECT_GT(rig.camera("gate").at("frames").at("dropped").value("queue_full", 0), 20);
 }
 
 }  // namespace CAMPIPE_FILE

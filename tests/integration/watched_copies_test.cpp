@@ -141,14 +141,12 @@ class WatchedFile : public WatchedCopies {
   std::string recorded_;
 };
 
-class WatchedFiles : public WatchedFile, public testing::WithParamInterface<Sent> {};
-
 const Sent hevc{"libx265", "mp4"};
 const Sent pictures{"mjpeg", "mkv", "yuvj420p"};
 
-TEST_P(WatchedFiles, AreDecodedOnlyWhileSomebodyWatches) {
-  if (!can_encode(GetParam().encoder)) GTEST_SKIP();
-  play(GetParam());
+TEST_F(WatchedFile, IsDecodedOnlyWhileSomebodyWatches) {
+  if (!can_encode(hevc.encoder)) GTEST_SKIP();
+  play(hevc);
   EXPECT_EQ(browser().value("state", ""), "running");
   EXPECT_EQ(decoded(), 0U);
   auto viewer = watch();
@@ -213,23 +211,6 @@ TEST_F(WatchedFile, ServeViewersWhoComeAndGo) {
   expect_own_packets(clip_, recorded_);
 }
 
-TEST_F(WatchedFile, GoOnForTheirViewersAfterTheMastersDeath) {
-  if (!can_encode(hevc.encoder)) GTEST_SKIP();
-  play(hevc);
-  auto viewer = watch();
-  ASSERT_TRUE(viewer->read_up_to(chunk)) << rig_->log();
-  const pid_t before = rig_->pid_of("master");
-  ::kill(before, SIGKILL);
-  rig_->successor_of("master", before);
-  const std::uint64_t decoded_before = decoded();
-  ASSERT_TRUE(eventually([&] { return decoded() > decoded_before + 20; })) << rig_->log();
-  ASSERT_TRUE(viewer->read_up_to(viewer->text().size() + chunk)) << rig_->log();
-  viewer.reset();
-  EXPECT_TRUE(eventually([&] { return rests(); })) << rig_->log();
-  const json found = end();
-  EXPECT_EQ(found.at("frames").at("recorded").get<std::size_t>(), video_hashes(rig_->file(recorded_)).size());
-}
-
 // Its worker has decoded frames, of whatever codec.
 TEST_F(WatchedFile, GoOnForTheirViewersAfterTheWorkersDeath) {
   play(pictures);
@@ -246,9 +227,6 @@ TEST_F(WatchedFile, GoOnForTheirViewersAfterTheWorkersDeath) {
   EXPECT_THAT(end().at("frames").at("dropped"), IsEmpty());
   expect_own_packets(clip_, recorded_);
 }
-
-INSTANTIATE_TEST_SUITE_P(Codecs, WatchedFiles, testing::Values(hevc, pictures),
-                         [](const auto& sent) { return sent.param.encoder; });
 
 // What it costs to have viewers ends with them, whatever it did to its process.
 TEST_F(WatchedCopies, AreNotForBrowsersWhereNoneAreServed) {
@@ -321,11 +299,9 @@ TEST_F(WatchedCopies, HaveTheOutputOfThatNameThatIsConfigured) {
   end();
 }
 
-class WatchedCameras : public WatchedCopies, public testing::WithParamInterface<const char*> {};
-
-TEST_P(WatchedCameras, AreDecodedOnlyWhileSomebodyWatches) {
+TEST_F(WatchedCopies, OfACameraAreDecodedOnlyWhileSomebodyWatches) {
   if (const std::string reason = TestCamera::missing(); !reason.empty()) GTEST_SKIP() << reason;
-  const TestCamera sender({"--codec", GetParam()});
+  const TestCamera sender({"--codec", "h265"});
   begin(sender.url(), "    rtsp_transport: tcp\n    record: {path: dock.mkv}\n");
   wait_for_copies(30);
   EXPECT_EQ(decoded(), 0U);
@@ -346,8 +322,6 @@ TEST_P(WatchedCameras, AreDecodedOnlyWhileSomebodyWatches) {
   }
   EXPECT_EQ(recorded, found.at("frames").at("encoded").get<std::size_t>()) << rig_->log();
 }
-
-INSTANTIATE_TEST_SUITE_P(Codecs, WatchedCameras, testing::Values("h265", "mjpeg"));
 
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe::test
