@@ -12,11 +12,11 @@ constexpr auto longest = seconds(9);
 
 // Each as often as it stands here. Those of processes befall the node's process `cluster`.
 constexpr std::array chosen{
-    FaultKind::given_away,  FaultKind::given_away, FaultKind::given_away, FaultKind::given_away,
-    FaultKind::cut_off,     FaultKind::cut_off,    FaultKind::cut_off,    FaultKind::late,
-    FaultKind::late,        FaultKind::kill,       FaultKind::kill,       FaultKind::exits,
-    FaultKind::silent,      FaultKind::stopped,    FaultKind::slow,       FaultKind::deaf,
-    FaultKind::start_fails, FaultKind::slow_death, FaultKind::lies,       FaultKind::targets_away};
+    FaultKind::given_away, FaultKind::given_away, FaultKind::given_away,  FaultKind::given_away, FaultKind::given_away,
+    FaultKind::cut_off,    FaultKind::cut_off,    FaultKind::cut_off,     FaultKind::late,       FaultKind::late,
+    FaultKind::kill,       FaultKind::kill,       FaultKind::exits,       FaultKind::silent,     FaultKind::stopped,
+    FaultKind::slow,       FaultKind::deaf,       FaultKind::start_fails, FaultKind::slow_death, FaultKind::lies,
+    FaultKind::name_taken, FaultKind::disk_full,  FaultKind::targets_away};
 
 bool is_moment(FaultKind kind) {
   return is_death(kind) || kind == FaultKind::start_fails || kind == FaultKind::slow_death || kind == FaultKind::lies;
@@ -39,7 +39,7 @@ std::vector<Fault> cluster_faults_of(std::uint64_t seed, nanoseconds first, nano
     const bool is_short = chance.one_in(3);
     fault.lasts = is_short ? chance.between(milliseconds(1), seconds(1)) : chance.between(seconds(1), longest);
     if (is_moment(fault.kind)) fault.lasts = nanoseconds(0);
-    fault.detail = chance.below(6);
+    fault.detail = chance.below(5);  // no disk breaks, which all nodes write to
     fault.camera = chance.below(4);
     faults.push_back(fault);
     // What the node and its process know of each other differs for a while.

@@ -25,9 +25,18 @@ void ClusterModel::replan() {
   world_.in(plan_interval, [this] { replan(); });
   if (!plans_) return;
   for (auto& [name, camera] : cameras_) {
-    const bool is_here = lease_ != 0 && world_.now() >= camera.away_until;
+    const bool is_here = is_for_this_node(name, camera);
     if (is_here != camera.is_here) assign(name, camera, is_here);
   }
+}
+
+bool ClusterModel::is_for_this_node(const std::string& name, const Camera& camera) const {
+  return lease_ != 0 && world_.now() >= camera.away_until && !unfit_.contains(name);
+}
+
+void ClusterModel::set_unfit(const std::vector<std::string>& cameras) {
+  unfit_ = {cameras.begin(), cameras.end()};
+  if (!unfit_.empty()) world_.reached("the node cannot record a camera");
 }
 
 void ClusterModel::assign(const std::string& name, Camera& camera, bool is_here) {
@@ -56,13 +65,19 @@ void ClusterModel::have_others_push(Camera& camera) {
 
 void ClusterModel::cut_off(nanoseconds lasts) { cut_off_until_ = std::max(cut_off_until_, world_.now() + lasts); }
 
+// Nobody can before the lease has ended.
+void ClusterModel::take_name(nanoseconds lasts) {
+  cut_off(ttl);
+  name_taken_until_ = std::max(name_taken_until_, world_.now() + ttl + lasts);
+}
+
 // At once, and not with the next plan: it may be this node's again within the same moment.
 void ClusterModel::give_away(std::uint64_t number, nanoseconds lasts) {
   auto& [name, camera] = *std::next(cameras_.begin(), static_cast<std::ptrdiff_t>(number % cameras_.size()));
   camera.away_until = std::max(camera.away_until, world_.now() + lasts);
   if (camera.is_here) assign(name, camera, false);
   world_.at(camera.away_until, [this, &name = name, &camera = camera] {
-    if (lease_ != 0 && plans_ && !camera.is_here && world_.now() >= camera.away_until) assign(name, camera, true);
+    if (plans_ && !camera.is_here && is_for_this_node(name, camera)) assign(name, camera, true);
   });
 }
 

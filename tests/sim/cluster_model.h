@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "app/cluster/assignment.h"
 #include "tests/sim/rig_choice.h"
@@ -37,12 +39,15 @@ class ClusterModel {
   [[nodiscard]] bool gives(const std::string& camera) const { return !is_on_ || cameras_.at(camera).is_here; }
   [[nodiscard]] const std::map<std::string, Camera>& cameras() const { return cameras_; }
 
-  // What befalls it: this node does not reach etcd; a camera, by its number, is the other node's.
+  // What befalls it: this node does not reach etcd; another campipe has its name; a camera, by its number, is the other
+  // node's.
   void cut_off(nanoseconds lasts);
+  void take_name(nanoseconds lasts);
   void give_away(std::uint64_t number, nanoseconds lasts);
 
   // For the process `cluster`; what follows, while etcd answers.
   [[nodiscard]] bool answers() const { return world_.now() >= cut_off_until_; }
+  [[nodiscard]] bool name_is_taken() const { return world_.now() < name_taken_until_; }
   // Returns the lease: that of a predecessor of the same instance, if it still lives.
   std::int64_t join(const std::string& instance);
   // False: the lease has ended.
@@ -51,6 +56,8 @@ class ClusterModel {
   [[nodiscard]] bool has_rig() const { return has_rig_; }
   void store_rig() { has_rig_ = true; }
   void plan() { plans_ = true; }
+  // Cameras that this node cannot run or record.
+  void set_unfit(const std::vector<std::string>& cameras);
   // This node records the camera under its fence.
   void say_recorded(const std::string& camera);
   void claim_push(const std::string& camera);
@@ -61,6 +68,7 @@ class ClusterModel {
 
  private:
   void replan();
+  [[nodiscard]] bool is_for_this_node(const std::string& name, const Camera& camera) const;
   void assign(const std::string& name, Camera& camera, bool is_here);
   void end_lease();
   void have_others_push(Camera& camera);
@@ -74,6 +82,8 @@ class ClusterModel {
   std::int64_t lease_ = 0;  // 0: this node has none
   Clock::time_point lease_ends_{};
   Clock::time_point cut_off_until_{};
+  Clock::time_point name_taken_until_{};
+  std::set<std::string> unfit_;
   bool has_rig_ = false;
   bool plans_ = false;  // what cameras take is known
 };

@@ -32,6 +32,7 @@ class ClusterRole final : public Role {
     if (!join_) return false;
     look();
     if (const auto lease = reports_.lease(view_)) child_.send(*lease);
+    if (const auto taken = reports_.name_taken(view_)) child_.send(*taken);
     follow_rig();
     if (const auto duties = reports_.duties(view_, Clock::now())) {
       child_.machine().cluster_watch().on_named(duties->message);
@@ -45,6 +46,10 @@ class ClusterRole final : public Role {
     if (!join_ || leaves_at_ || Clock::now() < next_keep_alive_) return;
     next_keep_alive_ = Clock::now() + nanoseconds(ClusterModel::ttl) / 3;
     if (!cluster_.answers()) return;
+    if (view_.membership.lease == 0 && cluster_.name_is_taken()) {
+      view_.membership.stage = MembershipState::Stage::name_taken;
+      return;
+    }
     if (view_.membership.lease != 0 && !cluster_.keep_alive(view_.membership.lease)) {
       view_.membership = {};
       next_keep_alive_ = Clock::now() + child_.takes(milliseconds(100), milliseconds(500));
@@ -73,10 +78,11 @@ class ClusterRole final : public Role {
  private:
   void on(messages::JoinCluster& join) {
     for (const auto& [camera, fence] : join.duties) view_.duties[camera] = {read_fence(fence).value()};
+    cluster_.set_unfit(join.offer.unfit);
     join_ = std::move(join);
     next_keep_alive_ = Clock::now() + child_.takes(milliseconds(5), milliseconds(300));
   }
-  void on(const messages::OfferNode&) {}
+  void on(const messages::OfferNode& offer) { cluster_.set_unfit(offer.unfit); }
   void on(const messages::PlanCameras&) { cluster_.plan(); }
   void on(const messages::HoldPushes& hold) {
     reports_.set_held(hold.number);

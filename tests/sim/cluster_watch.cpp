@@ -26,6 +26,7 @@ void ClusterWatch::on_taken(std::string_view type, const nlohmann::json& body) {
     const auto until = body.at("until").get<std::int64_t>();
     if (until < to_ns(world_.now() + ClusterModel::ttl)) lease_until_ = until;  // else it is a lie
   }
+  if (type == messages::NodeNameTaken::type) duties_.clear();
   if (type != messages::ClusterDuties::type || !body.at("cameras").is_array()) return;
   std::map<std::string, Duty> duties;
   for (const nlohmann::json& duty : body.at("cameras")) {

@@ -54,10 +54,10 @@ const char* name_of(Part part) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array names{"kill",         "crash",       "exits",   "silent",    "stopped",
-                             "slow",         "late",        "deaf",    "lies",      "start_fails",
-                             "slow_death",   "camera_away", "pause",   "disk_full", "targets_away",
-                             "context_lost", "gpu_away",    "cut_off", "given_away"};
+  constexpr std::array names{"kill",         "crash",       "exits",   "silent",     "stopped",
+                             "slow",         "late",        "deaf",    "lies",       "start_fails",
+                             "slow_death",   "camera_away", "pause",   "disk_full",  "targets_away",
+                             "context_lost", "gpu_away",    "cut_off", "name_taken", "given_away"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -68,7 +68,9 @@ bool is_death(FaultKind kind) {
 
 bool is_of_gpu(FaultKind kind) { return kind == FaultKind::context_lost || kind == FaultKind::gpu_away; }
 
-bool is_of_cluster(FaultKind kind) { return kind == FaultKind::cut_off || kind == FaultKind::given_away; }
+bool is_of_cluster(FaultKind kind) {
+  return kind == FaultKind::cut_off || kind == FaultKind::name_taken || kind == FaultKind::given_away;
+}
 
 bool makes_late(FaultKind kind) {
   return kind == FaultKind::slow || kind == FaultKind::stopped || kind == FaultKind::pause;

@@ -183,6 +183,9 @@ void Machine::befall(const Fault& fault) {
     case FaultKind::cut_off:
       cluster_.cut_off(fault.lasts);
       break;
+    case FaultKind::name_taken:
+      cluster_.take_name(fault.lasts);
+      break;
     case FaultKind::given_away:
       cluster_.give_away(fault.camera, fault.lasts);
       break;

@@ -136,7 +136,7 @@ Outcome Seeds::run(std::uint64_t seed, const Course& course) const {
 Course Seeds::course(std::uint64_t seed) const {
   const bool changes = varies_ == Varies::configuration || varies_ == Varies::together;
   Course course = course_of(seed, length_, changes ? fault_kinds : common_fault_kinds);
-  if (varies_ == Varies::configuration || varies_ == Varies::cluster) course.moves.clear();
+  if (varies_ == Varies::configuration) course.moves.clear();
   if (varies_ == Varies::together) course.changes = std::move(course.changes_of_all);
   if (!changes) course.changes.clear();
   if (varies_ == Varies::placement) {
