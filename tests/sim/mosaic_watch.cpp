@@ -32,6 +32,8 @@ void MosaicWatch::on_cell(const std::string& mosaic, const std::string& camera, 
 void MosaicWatch::on_status(const nlohmann::json& status, const Checks& checks) {
   const nlohmann::json& cameras = status.at("cameras");
   for (const auto& [name, mosaic] : cameras.items()) {
+    const bool has_failed = mosaic.contains("cells") && mosaic.at("state") == "failed";
+    if (has_failed) world_.reached("a mosaic has failed");
     for (const nlohmann::json& cell : mosaic.value("cells", nlohmann::json::array())) {
       const std::string camera = cell.at("camera");
       const bool away = cell.at("away");
@@ -44,7 +46,7 @@ void MosaicWatch::on_status(const nlohmann::json& status, const Checks& checks) 
       // the end of that.
       const bool goes_over = cameras.contains(camera) && cameras.at(camera).contains("moves_to");
       const bool waits = goes_over || checks.hinders(camera, Part::master);
-      const bool is_wrong = differs && !waits && mosaic.at("state") == "running";
+      const bool is_wrong = has_failed ? !away : differs && !waits && mosaic.at("state") == "running";
       auto& since = wrong_since_[{name, camera}];
       if (!is_wrong) since.reset();
       if (is_wrong && !since) since = world_.now();

@@ -28,15 +28,17 @@ std::vector<std::string> intentional_drops() {
   return causes;
 }
 
+// What a mosaic that has failed knew of its cameras in the end is not so any more.
 nlohmann::json cells_json(const Camera& mosaic) {
+  const bool failed = mosaic.own().state == CameraState::failed;
   nlohmann::json cells = nlohmann::json::array();
   for (std::size_t i = 0; i < mosaic.cells.size(); ++i) {
     const MosaicCell& cell = mosaic.config->mosaic->cells[i];
     nlohmann::json& json = cells.emplace_back();
     json = {{"camera", cell.camera},        {"x", cell.region.x},
             {"y", cell.region.y},           {"width", cell.region.width},
-            {"height", cell.region.height}, {"away", mosaic.cells[i].away || !mosaic.cells[i].edge}};
-    if (json["away"]) json["reason"] = mosaic.cells[i].reason;
+            {"height", cell.region.height}, {"away", failed || mosaic.cells[i].away || !mosaic.cells[i].edge}};
+    if (json["away"]) json["reason"] = failed ? "the mosaic has failed" : mosaic.cells[i].reason;
   }
   return cells;
 }
