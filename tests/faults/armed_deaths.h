@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "tests/unit/temporary_folder.h"
@@ -35,12 +34,6 @@ class ArmedDeaths {
 
   TemporaryFolder folder_;
   std::string failpoints_;
-};
-
-// At a step of a move.
-struct DeathInMove {
-  std::string failpoint;
-  std::optional<bool> moved;  // in the end; none: by what was first
 };
 
 }  // namespace campipe::test

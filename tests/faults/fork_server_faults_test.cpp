@@ -76,15 +76,10 @@ TEST_F(ForkServerOf, ARigLeavesItsChildrenToTheSupervisor) {
 }
 
 TEST_F(ForkServerOf, ARigIsNotMissedAndComesAgain) {
+  const pid_t stopped = lose_fork_server(SIGSTOP);
+  EXPECT_EQ(std::ranges::count(rig_.processes(), stopped), 0);
   lose_fork_server(SIGKILL);
   EXPECT_TRUE(eventually([&] { return is_forked(kill_worker(SIGKILL)); })) << "it has loaded by then";
-  end();
-}
-
-TEST_F(ForkServerOf, ARigThatIsStoppedIsReplaced) {
-  const pid_t stopped = lose_fork_server(SIGSTOP);
-  const auto all = rig_.processes();
-  EXPECT_EQ(std::ranges::count(all, stopped), 0);
   end();
 }
 

@@ -26,7 +26,7 @@ const std::vector<FrameRegion> quarters{{0, 0, 160, 120}, {160, 0, 160, 120}, {0
 std::string head(const std::string& http) {
   return "http_address: " + http +
          "\nrtsp_address: off\nworkers: {count: 3}\nbalance: off\n"
-         "defaults: {queue_size: 32, drop_policy: drop, encode: {gop: 10, bitrate: 500k}, gpu: cpu}\n";
+         "defaults: {queue_size: 32, drop_policy: drop, encode: {gop: 5, bitrate: 500k}, gpu: cpu}\n";
 }
 
 std::string pattern(const std::string& name, const std::string& more = "") {
@@ -39,7 +39,7 @@ std::string mosaic(const std::string& name, const std::string& more = "",
                    const std::string& layout = "[[a, 0, 0, 160, 120], [b, 160, 0, 160, 120], [c, 0, 120, 160, 120]]") {
   return "  " + name + ": {layout: " + layout +
          ", width: 320, height: 240, rate: 10, gpu: cpu, background: [0, 0, 255], record: {path: " + name +
-         ".mp4}, encode: {gop: 10, bitrate: 1M}" + more + "}\n";
+         ".mp4}, encode: {gop: 5, bitrate: 1M}" + more + "}\n";
 }
 
 // a runs on worker 0, b on worker 1, c on worker 2, the mosaic on worker 0 or, behind four cameras, on worker 1.

@@ -39,12 +39,12 @@ class Wall {
   explicit Wall(const RigOptions& options = {}, const std::string& of_a = pattern())
       : rig_("http_address: \"127.0.0.1:" + std::to_string(port_) +
                  "\"\nrtsp_address: off\nworkers: {count: 3}\nbalance: off\n"
-                 "defaults: {queue_size: 32, gpu: cpu, drop_policy: drop, encode: {codec: h264, gop: 1s, bitrate: "
+                 "defaults: {queue_size: 32, gpu: cpu, drop_policy: drop, encode: {codec: h264, gop: 500ms, bitrate: "
                  "500k, options: {sc_threshold: 0}}}\ncameras:\n  a: {" +
                  of_a + ", record: {path: a.mp4}}\n" + camera("b") + camera("c") + camera("d") +
                  "mosaics:\n  main: {layout: [[a, 0, 0, 160, 120], [b, 160, 0, 160, 120], [c, 0, 120, 160, 120]], "
                  "width: "
-                 "320, height: 240, rate: 10, gpu: cpu, record: {path: main.mp4}, encode: {gop: 1s, bitrate: 1M}}\n",
+                 "320, height: 240, rate: 10, gpu: cpu, record: {path: main.mp4}, encode: {gop: 500ms, bitrate: 1M}}\n",
              options) {}
 
   static std::string pattern() { return "source: \"test://pattern?width=160&height=120&rate=10\""; }
@@ -115,23 +115,6 @@ class Wall {
   RigWaits waits_{rig_};
 };
 
-TEST(ShownCamera, MovesToTheWorkerOfTheMosaicWhileItsCellGoesOn) {
-  Wall wall;
-  wall.wait_for_flow();
-  const Answer answer = wall.move("a", 1);
-  ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
-  EXPECT_TRUE(wall.comes_to("a", 1)) << wall.log();
-  wall.wait_for_flow();
-  wall.end();
-  for (const char* name : {"a", "b", "c"}) wall.expect_whole(name);
-  const auto frames = wall.read();
-  wall.expect_late_only("main");
-  for (const std::size_t cell : {0U, 1U, 2U}) {
-    EXPECT_TRUE(frames.back().cells[cell].code) << cell;
-    EXPECT_LE(longest_standstill(frames, cell), 1.0 * sanitizer_slowdown + wall.waits()) << cell;
-  }
-}
-
 // Its node has no encoder: it makes frames for the mosaic alone.
 TEST(ShownCopy, Moves) {
   const TemporaryFolder clips;
@@ -180,10 +163,12 @@ TEST(ShownCameras, MayGetAndLoseMosaicsAfterwards) {
   EXPECT_EQ(wall.read().back().cells[0].code.has_value(), true);
 }
 
-// With all cells, to a worker that has one of its cameras.
-TEST(MosaicMoves, GoOnInOneFileByOneClock) {
+// A camera goes to the worker of the mosaic, and the mosaic, with all cells, to that of another one of its cameras.
+TEST(MosaicMoves, GoOnInOneFileByOneClockAsTheirCamerasDo) {
   Wall wall;
   wall.wait_for_flow();
+  ASSERT_EQ(wall.move("a", 1).status, 0) << wall.log();
+  EXPECT_TRUE(wall.comes_to("a", 1)) << wall.log();
   const Answer answer = wall.move("main", Wall::target);
   ASSERT_EQ(answer.status, 0) << answer.errors << wall.log();
   EXPECT_TRUE(wall.comes_to("main", Wall::target)) << wall.log();

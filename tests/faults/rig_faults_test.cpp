@@ -98,26 +98,6 @@ INSTANTIATE_TEST_SUITE_P(By, Struck,
                                                 {"source", {"source"}}}}),
                          [](const auto& one) { return one.param.title; });
 
-// Policy `block`: the source waits, so only what the dead process had in its hands is lost.
-TEST(Killed, WorkerCostsOnlyWhatItHadInHands) {
-  RigRun rig(fault_rig(150));
-  ASSERT_TRUE(wait_until_recording(rig)) << rig.log();
-  strike(rig, {"", {"worker 0"}});
-  ASSERT_EQ(rig.wait(), 0) << rig.log();
-  expect_good_files(rig);
-  for (const std::string name : {"b", "d"}) {
-    EXPECT_EQ(check_pattern_recording(read_video(rig.file(name + ".mp4")), true), "") << name;
-    EXPECT_EQ(rig.camera(name).at("frames").at("recorded"), 150);
-  }
-  for (const std::string name : {"a", "c"}) {
-    const auto camera = rig.camera(name);
-    EXPECT_EQ(camera.at("frames").at("decoded"), 150) << name;
-    EXPECT_EQ(camera.at("frames").at("encoded").get<std::uint64_t>() + dropped(camera, "worker_lost"), 150U) << name;
-    EXPECT_LE(dropped(camera, "worker_lost"), 50U) << name;
-    EXPECT_EQ(camera.at("worker_restarts"), 1) << name;
-  }
-}
-
 // A master that waits for a worker (policy `block`, which must not be stuck for ever) dies meanwhile.
 TEST(Killed, MasterThatWaitsForASlowWorker) {
   RigRun rig(

@@ -21,21 +21,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Request, ToStopTheRecordingOfAnEndedCameraIsRefused) {
-  const int port = free_port();
-  RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b", "", 10));
-  ASSERT_TRUE(wait_for_state(port, "b", "ended")) << rig.log();
-  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
-  const pid_t before = rig.pid_of("publisher");
-  ::kill(before, SIGKILL);
-  rig.successor_of("publisher", before);
-  ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
-  EXPECT_EQ(try_request(port, "POST /api/v1/cameras/b/stop-recording").status, 409) << rig.log();
-  expect_goes_on(rig, "a");
-  EXPECT_EQ(rig.report().at("publisher_restarts"), 1);
-}
-
-TEST(Status, DoesNotSayThatACameraRecordsWhichHasEnded) {
+// Also the next publisher does not take it for one that records.
+TEST(Recording, OfACameraThatHasEndedIsOver) {
   const int port = free_port();
   RigRun rig(server(port) + "cameras:\n" + camera("a") + camera("b", "", 10) + camera("c", ", enabled: false"));
   ASSERT_TRUE(wait_for_state(port, "b", "ended")) << rig.log();
@@ -44,7 +31,14 @@ TEST(Status, DoesNotSayThatACameraRecordsWhichHasEnded) {
   EXPECT_THAT(answer.output, ContainsRegex("\na +running [^\n]* on( |\n)"));
   EXPECT_THAT(answer.output, ContainsRegex("\n[bc] +(ended|disabled) "));
   EXPECT_THAT(answer.output, Not(ContainsRegex("\n[bc] +(ended|disabled) [^\n]* on( |\n)")));
+  ASSERT_TRUE(rig.wait_for_growth("a.mp4", 2000)) << rig.log();
+  const pid_t before = rig.pid_of("publisher");
+  ::kill(before, SIGKILL);
+  rig.successor_of("publisher", before);
+  ASSERT_TRUE(wait_for_state(port, "a", "running")) << rig.log();
+  EXPECT_EQ(try_request(port, "POST /api/v1/cameras/b/stop-recording").status, 409) << rig.log();
   expect_goes_on(rig, "a");
+  EXPECT_EQ(rig.report().at("publisher_restarts"), 1);
 }
 
 TEST(Exception, InTheMasterEndsNoCamera) {
