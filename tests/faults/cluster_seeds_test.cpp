@@ -37,6 +37,8 @@ constexpr auto lease = 5s;
 // From the fault to the first recorded frame elsewhere.
 constexpr auto without_leader = 2 * lease + 3s;  // etcd lost its leader with the machine
 constexpr auto usual = lease + 3s;
+// A planner whose watch the etcd of a stopped machine has finds out by its canary (docs/cluster.md, "What fails how").
+constexpr auto by_canary = 16s;
 // A file on a disk ends with its last whole group of pictures.
 constexpr auto group_of_pictures = 1s;
 // What a machine of two cores, on which other tests run, may take longer for anything.
@@ -64,7 +66,10 @@ struct Happened {
   Utc mended;
   Utc settled;  // every camera was recorded by its node alone again
 
-  [[nodiscard]] auto allowed() const { return (had_leader ? without_leader : usual) + group_of_pictures + slack; }
+  [[nodiscard]] seconds allowed() const {
+    const seconds until_moved = had_leader ? without_leader : usual;
+    return std::max(until_moved, fault == Fault::stop ? by_canary : 0s) + group_of_pictures + slack;
+  }
 };
 
 struct Span {

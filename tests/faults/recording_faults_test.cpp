@@ -81,7 +81,9 @@ TEST(PublisherDies, SegmentsGoOn) {
   ASSERT_EQ(rig.wait(2 * long_time), 0) << rig.log();
   EXPECT_EQ(check_accounting(rig.report()), "");
   for (const auto& [place, file] : pending) EXPECT_FALSE(fs::exists(file)) << "none died at " << place << rig.log();
-  EXPECT_EQ(rig.report().at("publisher_restarts"), pending.size()) << rig.log();
+  // The index has a thread of its own, which may come to its place in the moment in which the camera's does.
+  const std::size_t restarts = rig.report().at("publisher_restarts");
+  EXPECT_TRUE(restarts == pending.size() || restarts + 1 == pending.size()) << rig.log();
   EXPECT_EQ(rig.camera("cam").at("frames").at("recorded"), frames);
   EXPECT_EQ(rig.camera("cam").at("frames").at("unrecorded"), 0);
   std::vector<std::int64_t> numbers;
