@@ -12,17 +12,14 @@ constexpr auto longest = seconds(9);
 
 // Each as often as it stands here. Those of processes befall the node's process `cluster`.
 constexpr std::array chosen{
-    FaultKind::given_away,  FaultKind::given_away,  FaultKind::given_away,  FaultKind::given_away,
-    FaultKind::given_away,  FaultKind::cut_off,     FaultKind::cut_off,     FaultKind::cut_off,
-    FaultKind::late,        FaultKind::late,        FaultKind::kill,        FaultKind::kill,
-    FaultKind::exits,       FaultKind::silent,      FaultKind::stopped,     FaultKind::slow,
-    FaultKind::deaf,        FaultKind::start_fails, FaultKind::slow_death,  FaultKind::lies,
-    FaultKind::name_taken,  FaultKind::rig_written, FaultKind::rig_written, FaultKind::disk_full,
-    FaultKind::targets_away};
+    FaultKind::given_away, FaultKind::given_away, FaultKind::given_away,  FaultKind::given_away, FaultKind::given_away,
+    FaultKind::cut_off,    FaultKind::cut_off,    FaultKind::cut_off,     FaultKind::late,       FaultKind::late,
+    FaultKind::kill,       FaultKind::kill,       FaultKind::exits,       FaultKind::silent,     FaultKind::stopped,
+    FaultKind::slow,       FaultKind::deaf,       FaultKind::start_fails, FaultKind::slow_death, FaultKind::lies,
+    FaultKind::name_taken, FaultKind::disk_full,  FaultKind::targets_away};
 
 bool is_moment(FaultKind kind) {
-  return is_death(kind) || kind == FaultKind::start_fails || kind == FaultKind::slow_death || kind == FaultKind::lies ||
-         kind == FaultKind::rig_written;
+  return is_death(kind) || kind == FaultKind::start_fails || kind == FaultKind::slow_death || kind == FaultKind::lies;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace campipe::sim {
 namespace {
@@ -15,11 +14,9 @@ constexpr auto longest_send = milliseconds(200);  // to a push target, of a proc
 
 ClusterModel::ClusterModel(World& world, const RigChoice& choice)
     : world_(world),
-      choice_(choice),
       is_on_(choice.file().contains("cluster")),
       chance_(is_on_ ? world.chance.split() : Chance(0)) {  // other rigs' seeds stay as they are
   if (!is_on_) return;
-  rig_ = choice.file();
   for (const auto& [name, keys] : choice.file().at("cameras").items()) cameras_[name];
   replan();
 }
@@ -72,15 +69,6 @@ void ClusterModel::cut_off(nanoseconds lasts) { cut_off_until_ = std::max(cut_of
 void ClusterModel::take_name(nanoseconds lasts) {
   cut_off(ttl);
   name_taken_until_ = std::max(name_taken_until_, world_.now() + ttl + lasts);
-}
-
-// Before there is a rig, it is the node's own that becomes it.
-void ClusterModel::write_rig(std::uint64_t number, std::uint64_t detail) {
-  if (rig_revision_ == 0) return;
-  constexpr std::array<std::uint64_t, 4> variants{0, 1, 3, 5};  // of its policy, its priority, its queue
-  const auto& [name, camera] = *std::next(cameras_.begin(), static_cast<std::ptrdiff_t>(number % cameras_.size()));
-  rig_["cameras"][name] = choice_.keys(ConfigPart::camera, name, variants.at(detail % variants.size()));
-  store_rig();
 }
 
 // At once, and not with the next plan: it may be this node's again within the same moment.

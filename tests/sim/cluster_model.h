@@ -39,11 +39,10 @@ class ClusterModel {
   [[nodiscard]] bool gives(const std::string& camera) const { return !is_on_ || cameras_.at(camera).is_here; }
   [[nodiscard]] const std::map<std::string, Camera>& cameras() const { return cameras_; }
 
-  // What befalls it: this node does not reach etcd; another campipe has its name; a camera, by its number, is
-  // another one in the cluster's rig, or the other node's.
+  // What befalls it: this node does not reach etcd; another campipe has its name; a camera, by its number, is the other
+  // node's.
   void cut_off(nanoseconds lasts);
   void take_name(nanoseconds lasts);
-  void write_rig(std::uint64_t number, std::uint64_t detail);
   void give_away(std::uint64_t number, nanoseconds lasts);
 
   // For the process `cluster`; what follows, while etcd answers.
@@ -54,10 +53,8 @@ class ClusterModel {
   // False: the lease has ended.
   bool keep_alive(std::int64_t lease);
   void leave();
-  // As a file has it; its revision: 0, there is none yet.
-  [[nodiscard]] const nlohmann::json& rig() const { return rig_; }
-  [[nodiscard]] std::int64_t rig_revision() const { return rig_revision_; }
-  void store_rig() { rig_revision_ = ++revision_; }
+  [[nodiscard]] bool has_rig() const { return has_rig_; }
+  void store_rig() { has_rig_ = true; }
   void plan() { plans_ = true; }
   // Cameras that this node cannot run or record.
   void set_unfit(const std::vector<std::string>& cameras);
@@ -77,7 +74,6 @@ class ClusterModel {
   void have_others_push(Camera& camera);
 
   World& world_;
-  const RigChoice& choice_;
   bool is_on_;
   Chance chance_;
   std::map<std::string, Camera> cameras_;
@@ -88,8 +84,7 @@ class ClusterModel {
   Clock::time_point cut_off_until_{};
   Clock::time_point name_taken_until_{};
   std::set<std::string> unfit_;
-  nlohmann::json rig_;
-  std::int64_t rig_revision_ = 0;
+  bool has_rig_ = false;
   bool plans_ = false;  // what cameras take is known
 };
 

@@ -24,7 +24,7 @@ nlohmann::json node_with(const std::vector<Kind>& kinds, unsigned workers) {
                                               {"encode", {{"codec", "h264"}, {"gop", "1s"}}},
                                               {"record", {{"path", name + "-%s.mp4"}}}};
     if (kind.stops) camera["on_partition"] = "stop";
-    if (kind.pushes) camera["push"] = {"rtsp://192.0.2.7/" + name};
+    if (kind.pushes) camera["push"] = {"rtmp://192.0.2.7/live/" + name};
   }
   const nlohmann::json cluster{
       {"name", "site"}, {"node", "here"}, {"etcd", {"http://127.0.0.1:2379"}}, {"address", "127.0.0.1:7000"}};

@@ -150,10 +150,10 @@ class ClusterRole final : public Role {
 
   void follow_rig() {
     const bool is_member = view_.membership.stage == MembershipState::Stage::member;
-    if (!cluster_.answers() || !is_member) return;
-    if (cluster_.rig_revision() == 0) cluster_.store_rig();
-    if (std::exchange(rig_, cluster_.rig_revision()) != cluster_.rig_revision())
-      child_.send(messages::ClusterRigWritten{join_->folder + "/rig.yaml", rig_});
+    if (has_sent_rig_ || !view_.plan_is_known || !is_member) return;
+    if (!cluster_.has_rig()) cluster_.store_rig();
+    has_sent_rig_ = true;
+    child_.send(messages::ClusterRigWritten{join_->folder + "/rig.yaml", 1});
   }
 
   void show() {
@@ -161,7 +161,7 @@ class ClusterRole final : public Role {
     state.cluster = join_->config.name;
     state.node = node_name(join_->config);
     state.planner = other_node;
-    state.rig.revision = rig_;
+    state.rig.revision = cluster_.has_rig() ? 1 : 0;
     const bool is_member = view_.membership.stage == MembershipState::Stage::member;
     state.etcd.up = is_member && Clock::now() < view_.membership.effects_end;
     for (const std::string& node : {state.node, std::string(other_node)}) state.nodes[node].here = true;
@@ -178,7 +178,7 @@ class ClusterRole final : public Role {
   std::optional<std::set<std::string>> wants_;  // whose pushes the node wants; none: it has not said yet
   std::set<std::string> pushed_;                // whose pushes are this node's, as it was seen last
   std::map<std::string, std::string> recorded_;
-  std::int64_t rig_ = 0;  // the revision that was sent last
+  bool has_sent_rig_ = false;
   std::optional<ClusterState> seen_;
   Clock::time_point next_keep_alive_{};
   std::optional<Clock::time_point> leaves_at_;

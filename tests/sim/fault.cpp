@@ -54,10 +54,10 @@ const char* name_of(Part part) {
 }
 
 const char* name_of(FaultKind kind) {
-  constexpr std::array names{"kill",       "crash",       "exits",        "silent",       "stopped",    "slow",
-                             "late",       "deaf",        "lies",         "start_fails",  "slow_death", "camera_away",
-                             "pause",      "disk_full",   "targets_away", "context_lost", "gpu_away",   "cut_off",
-                             "name_taken", "rig_written", "given_away"};
+  constexpr std::array names{"kill",         "crash",       "exits",   "silent",     "stopped",
+                             "slow",         "late",        "deaf",    "lies",       "start_fails",
+                             "slow_death",   "camera_away", "pause",   "disk_full",  "targets_away",
+                             "context_lost", "gpu_away",    "cut_off", "name_taken", "given_away"};
   return names.at(static_cast<std::size_t>(kind));
 }
 
@@ -69,8 +69,7 @@ bool is_death(FaultKind kind) {
 bool is_of_gpu(FaultKind kind) { return kind == FaultKind::context_lost || kind == FaultKind::gpu_away; }
 
 bool is_of_cluster(FaultKind kind) {
-  return kind == FaultKind::cut_off || kind == FaultKind::name_taken || kind == FaultKind::rig_written ||
-         kind == FaultKind::given_away;
+  return kind == FaultKind::cut_off || kind == FaultKind::name_taken || kind == FaultKind::given_away;
 }
 
 bool makes_late(FaultKind kind) {
@@ -95,7 +94,6 @@ std::string describe(const Fault& fault) {
   if (fault.kind == FaultKind::crash) text += fmt::format(" with camera {}", fault.camera);
   if (fault.kind == FaultKind::camera_away)
     text += is_of_all_cameras(fault) ? " all" : fmt::format(" camera {}", fault.camera);
-  if (fault.kind == FaultKind::rig_written) text += fmt::format(" camera {} ({})", fault.camera, fault.detail);
   if (fault.kind == FaultKind::given_away) text += fmt::format(" camera {}", fault.camera);
   if (fault.kind == FaultKind::gpu_away) text += fmt::format(" GPU {} ({})", fault.camera, fault.detail);
   if (fault.kind == FaultKind::pause) text += stops_machine(fault) ? " of the machine" : " of the supervisor";

@@ -38,7 +38,6 @@ enum class FaultKind : std::uint8_t {
   gpu_away,      // a GPU goes away and returns; from the beginning on: it is missing when the rig starts
   cut_off,       // the node does not reach etcd
   name_taken,    // another campipe has the node's name
-  rig_written,   // a camera is another one in the cluster's rig
   given_away,    // a camera of the node's is another node's for a while
 };
 inline constexpr std::size_t fault_kinds = 15;  // without those of GPUs and clusters

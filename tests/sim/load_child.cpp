@@ -38,7 +38,7 @@ struct LoadChild::Run : std::enable_shared_from_this<Run> {
     if (job.keep) {
       owner.keep(job.changes);
     } else {
-      reading = of_cluster ? owner.read_cluster() : owner.read(job.changes);
+      reading = owner.read(job.changes);
     }
     announce("opening the encoder libx264");
     if (trouble == LoadTrouble::crashes_late) return die(SIGSEGV);
@@ -72,16 +72,13 @@ struct LoadChild::Run : std::enable_shared_from_this<Run> {
   LoadTrouble trouble;
   Chance chance;
   messages::LoadConfig job;
-  bool of_cluster = false;  // its rig is read
   Reading reading;
   Wire sent;
   std::optional<int> status;  // it has ended
 };
 
-LoadChild::LoadChild(World& world, Owner& owner, const std::string& file, pid_t pid, LoadTrouble trouble, Chance chance)
-    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, owner, trouble, chance)) {
-  run_->of_cluster = file != own_file;
-}
+LoadChild::LoadChild(World& world, Owner& owner, std::string file, pid_t pid, LoadTrouble trouble, Chance chance)
+    : HelperProcess(world, pid), run_(std::make_shared<Run>(world, owner, trouble, chance)), file_(std::move(file)) {}
 
 LoadChild::~LoadChild() { kill(); }
 
@@ -103,7 +100,7 @@ std::optional<Message> LoadChild::receive(std::string_view) {
 
 // What was read is obeyed once the process has ended, too. A cluster's rig is another file, and no reload.
 void LoadChild::note_taken() {
-  const bool of_reload = !run_->of_cluster && !run_->job.keep && run_->job.changes.empty();
+  const bool of_reload = file_ == own_file && !run_->job.keep && run_->job.changes.empty();
   if (heard_ && reaped_ && of_reload) run_->owner.on_reread(run_->reading);
 }
 

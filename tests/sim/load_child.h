@@ -19,7 +19,7 @@ class Owner;
 
 class LoadChild final : public HelperProcess {
  public:
-  LoadChild(World& world, Owner& owner, const std::string& file, pid_t pid, LoadTrouble trouble, Chance chance);
+  LoadChild(World& world, Owner& owner, std::string file, pid_t pid, LoadTrouble trouble, Chance chance);
   ~LoadChild() override;
 
   bool send(std::string_view type, const nlohmann::json& body, const std::vector<int>& fds) override;
@@ -33,8 +33,9 @@ class LoadChild final : public HelperProcess {
   void note_taken();
 
   std::shared_ptr<Run> run_;  // what is to come keeps it, too
-  bool heard_ = false;        // the supervisor has what it has read,
-  bool reaped_ = false;       // and its end
+  std::string file_;
+  bool heard_ = false;   // the supervisor has what it has read,
+  bool reaped_ = false;  // and its end
 };
 
 }  // namespace campipe::sim

@@ -186,9 +186,6 @@ void Machine::befall(const Fault& fault) {
     case FaultKind::name_taken:
       cluster_.take_name(fault.lasts);
       break;
-    case FaultKind::rig_written:
-      cluster_.write_rig(fault.camera, fault.detail);
-      break;
     case FaultKind::given_away:
       cluster_.give_away(fault.camera, fault.lasts);
       break;

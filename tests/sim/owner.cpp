@@ -192,11 +192,6 @@ void Owner::ask(messages::Request request, Asked asked) {
 
 Reading Owner::read(const CameraChanges& changes) const { return {file_, kept_, choice_.load(file_, kept_, changes)}; }
 
-Reading Owner::read_cluster() const {
-  const nlohmann::json& rig = machine_.cluster().rig();
-  return {rig, {}, choice_.load(rig, {}, {})};
-}
-
 void Owner::on_reread(const Reading& reading) {
   const bool needs_restart = reading.file.at("workers") != choice_.file().at("workers");
   if (!reading.loaded.errors.empty() || needs_restart) return machine_.world().reached("a reload is refused");
@@ -292,9 +287,8 @@ void Owner::on_death(pid_t publisher) {
 
 std::map<std::string, CameraConfig> Owner::loaded_cameras(const CameraChanges& changes) const {
   std::map<std::string, CameraConfig> cameras;
-  const bool is_node = machine_.cluster().is_on();
-  const LoadedConfig read = is_node ? read_cluster().loaded : choice_.load(read_file_, read_kept_, changes);
-  for (const CameraConfig& camera : read.rig.cameras) cameras.emplace(camera.name, camera);
+  for (const CameraConfig& camera : choice_.load(read_file_, read_kept_, changes).rig.cameras)
+    cameras.emplace(camera.name, camera);
   return cameras;
 }
 

@@ -53,7 +53,6 @@ class Owner {
 
   // For the process that reads, or writes the overlay.
   [[nodiscard]] Reading read(const CameraChanges& changes) const;
-  [[nodiscard]] Reading read_cluster() const;
   void keep(const CameraChanges& changes) { kept_.add(changes); }
   // The supervisor has got what was read for a reload.
   void on_reread(const Reading& reading);

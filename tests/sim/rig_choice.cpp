@@ -157,7 +157,6 @@ json RigChoice::camera_keys(const std::string& name, std::uint64_t variant) cons
   json keys = is_new ? cameras.front() : cameras.at(name);
   if (is_new) {
     keys["source"] = "rtsp://192.0.2.2/" + name;
-    if (keys.contains("push")) keys["push"] = {"rtsp://192.0.2.7/" + name};
     keys["record"] = {{"path", name + "-%s.mp4"}};
   }
   switch (variant % variants) {

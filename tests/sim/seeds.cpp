@@ -96,7 +96,7 @@ std::vector<RigChoice> simulated_rigs(Varies varies) {
     return rigs;
   }
   if (varies == Varies::cluster) {
-    for (const nlohmann::json& config : cluster_rigs()) rigs.emplace_back(config, Changeable::cameras);
+    for (const nlohmann::json& config : cluster_rigs()) rigs.emplace_back(config, Changeable::nothing);
     return rigs;
   }
   if (varies == Varies::groups || varies == Varies::mosaics) {
