@@ -33,7 +33,7 @@ Frames frames_of(const nlohmann::json& counts) {
 
 }  // namespace
 
-void Checks::on_status(const nlohmann::json& status) {
+void Checks::on_status(const nlohmann::json& status, bool ends) {
   status_ = status;
   std::erase_if(outputs_, [&](const auto& seen) { return seen.second.status != status_number_; });
   ++status_number_;
@@ -42,7 +42,7 @@ void Checks::on_status(const nlohmann::json& status) {
     if (!camera.contains("outputs")) continue;
     for (const auto& [output, json] : camera.at("outputs").items()) on_output(name, name + "/" + output, json);
   }
-  on_processes(status.at("processes"));
+  if (!ends) on_processes(status.at("processes"));
 }
 
 // The next status shows what has changed since this one was begun.

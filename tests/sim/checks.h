@@ -22,8 +22,8 @@ class Checks {
  public:
   Checks(World& world, const GroupWatch& groups) : world_(world), groups_(groups) {}
 
-  // Frames that came are encoded, dropped, or on their way; no count goes back.
-  void on_status(const nlohmann::json& status);
+  // Frames that came are encoded, dropped, or on their way; no count goes back. `ends`: the rig was asked to.
+  void on_status(const nlohmann::json& status, bool ends);
   // A line of the supervisor's log. `level`: as spdlog's.
   void on_log(int level, const std::string& line);
   // `process`: the role that it befalls; empty: it befalls none.

@@ -15,8 +15,8 @@ namespace {
 constexpr std::int64_t rounding = 2;           // ns
 constexpr auto longest_for_dead = seconds(5);  // that is removed from the group, or has a successor
 constexpr auto in_calm = seconds(10);
-constexpr std::uint64_t newest_sets = 250;  // that some member has not come to yet
-constexpr std::uint64_t most_made_up_for = GroupPage::window - 24;
+constexpr std::uint64_t newest_sets = 250;                           // that some member has not come to yet
+constexpr std::uint64_t most_made_up_for = GroupPage::window - 100;  // others go on while a successor begins
 
 std::uint64_t at_times(const nlohmann::json& frames, const char* cause) {
   return frames.at("dropped").value(cause, std::uint64_t{0});

@@ -190,7 +190,7 @@ void Machine::befall(const Fault& fault) {
       cluster_.give_away(fault.camera, fault.lasts);
       break;
     case FaultKind::pause:
-      paused_until_ = world_.now() + fault.lasts;
+      paused_until_ = std::max(paused_until_, world_.now() + fault.lasts);  // one within another does not end that
       if (!stops_machine(fault)) break;
       for (const auto& child : children_) {  // the supervisor comes first
         const nanoseconds later = world_.chance.between(nanoseconds(0), milliseconds(100));
@@ -269,7 +269,7 @@ void Machine::on_ring(const Child& by, const std::string& camera, const std::str
 
 void Machine::on_message_to(const Child& child, std::string_view type, const nlohmann::json& body) {
   if (type == messages::Status::type) {
-    checks_.on_status(body.at("status"));
+    checks_.on_status(body.at("status"), asks_to_end());
     witness_.on_status(body.at("status"), course_.changes.empty());
     gpu_watch_.on_status(body.at("status"));
     group_watch_.on_status(body.at("status"));

@@ -28,7 +28,9 @@ void SimPort::wait(Waits, milliseconds longest) {
   ++turns_;
   World& world = machine_.world();
   world.run(chance_.between(microseconds(20), microseconds(200)), [] { return false; });
+  const auto began = world.now();
   while (machine_.is_paused()) world.run(machine_.paused_until() - world.now(), [] { return false; });
+  service_.heard += world.now() - began;  // it cannot be heard of while it stands still
   const auto wakes = [&] { return machine_.awaits_supervisor() || has_signal(); };
   if (!wakes()) world.run(longest, wakes);
 }

@@ -43,6 +43,7 @@ class WorkerRole final : public Role {
   std::string note_fault(std::uint32_t signal, std::uint64_t which) override {
     if (nodes_.empty()) return "";
     const auto& [id, node] = pick(nodes_, which);
+    if (node.is_done()) return "";  // its thread has ended
     child_.page().node(id, child_.id()).thread.fault.store(signal);
     return node.name();
   }
