@@ -16,7 +16,7 @@ constexpr std::int64_t rounding = 2;           // ns
 constexpr auto longest_for_dead = seconds(5);  // that is removed from the group, or has a successor
 constexpr auto in_calm = seconds(10);
 constexpr std::uint64_t newest_sets = 250;                           // that some member has not come to yet
-constexpr std::uint64_t most_made_up_for = GroupPage::window - 100;  // others go on while a successor begins
+constexpr std::uint64_t most_made_up_for = GroupPage::window - 100;  // the others go on while a successor begins
 
 std::uint64_t at_times(const nlohmann::json& frames, const char* cause) {
   return frames.at("dropped").value(cause, std::uint64_t{0});
@@ -40,13 +40,15 @@ void GroupWatch::on_packet(const GroupConfig& group, const std::string& member, 
     return;
   }
   if (stream.sets.empty()) stream.first_pts = times.pts;
-  if (!stream.sets.empty() && times.set <= *stream.sets.rbegin())
-    world_.fail(fmt::format("{}: set {} is encoded behind set {}", member, times.set, *stream.sets.rbegin()));
-  stream.sets.insert(times.set);
-  const double apart = static_cast<double>(times.set - *stream.sets.begin()) * 1e9 / group.rate;
+  if (!stream.sets.empty() && times.set <= stream.sets.rbegin()->first)
+    world_.fail(fmt::format("{}: set {} is encoded behind set {}", member, times.set, stream.sets.rbegin()->first));
+  stream.rate = group.rate;
+  stream.sets.emplace(times.set, world_.now());
+  const std::uint64_t first = stream.sets.begin()->first;
+  const double apart = static_cast<double>(times.set - first) * 1e9 / group.rate;
   if (std::abs(times.pts - stream.first_pts - std::llround(apart)) > rounding)
-    world_.fail(fmt::format("{}: set {} is at {} ns, and set {} was at {} ns", member, times.set, times.pts,
-                            *stream.sets.begin(), stream.first_pts));
+    world_.fail(fmt::format("{}: set {} is at {} ns, and set {} was at {} ns", member, times.set, times.pts, first,
+                            stream.first_pts));
 }
 
 void GroupWatch::on_decision(const std::string& member, nanoseconds waited) {
@@ -110,13 +112,15 @@ void GroupWatch::compare(const std::string& group, const std::string& one, const
   const Stream& own = streams_.at(group).at(one);
   const Stream& its = streams_.at(group).at(other);
   if (own.sets.empty() || its.sets.empty()) return;
-  const std::uint64_t newest = *own.sets.rbegin() - std::min(*own.sets.rbegin(), newest_sets);
-  for (auto set = its.sets.lower_bound(*own.sets.begin()); set != its.sets.end() && *set <= newest; ++set) {
-    if (own.sets.contains(*set) || own.lost.contains(*set)) continue;
-    const std::uint64_t before = *std::prev(own.sets.lower_bound(*set));
-    const std::uint64_t after = *own.sets.lower_bound(*set);
-    if (after - before > most_made_up_for) continue;
-    return world_.fail(fmt::format("set {} of {} is encoded by {}, and not by {}", *set, group, other, one));
+  const std::uint64_t last = own.sets.rbegin()->first;
+  const std::uint64_t newest = last - std::min(last, newest_sets);
+  for (auto at = its.sets.lower_bound(own.sets.begin()->first); at != its.sets.end() && at->first <= newest; ++at) {
+    const std::uint64_t set = at->first;
+    if (own.sets.contains(set) || own.lost.contains(set)) continue;
+    const auto after = own.sets.lower_bound(set);
+    const std::chrono::duration<double> away = after->second - std::prev(after)->second;
+    if (away.count() * own.rate > static_cast<double>(most_made_up_for)) continue;
+    return world_.fail(fmt::format("set {} of {} is encoded by {}, and not by {}", set, group, other, one));
   }
   world_.reached("members of a group have encoded the same sets");
 }

@@ -43,9 +43,10 @@ class GroupWatch {
  private:
   struct Stream {
     unsigned life = 0;
-    std::set<std::uint64_t> sets;
-    std::set<std::uint64_t> lost;  // found no room
-    std::int64_t first_pts = 0;    // of the first of the sets
+    double rate = 0;
+    std::map<std::uint64_t, Clock::time_point> sets;  // and when each was encoded
+    std::set<std::uint64_t> lost;                     // found no room
+    std::int64_t first_pts = 0;                       // of the first of the sets
   };
   struct Seen {
     Clock::time_point at;
