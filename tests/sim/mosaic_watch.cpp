@@ -42,9 +42,10 @@ void MosaicWatch::on_status(const nlohmann::json& status, const Checks& checks) 
         world_.fail(fmt::format("{} does not say why it does not show {}", name, camera));
       const std::string state = cameras.contains(camera) ? cameras.at(camera).at("state") : "";
       const bool differs = (state == "waiting" && !away) || (state == "running" && away);
-      // A cell that comes while its camera goes over, or while that is changed and its master hears nothing, waits for
-      // the end of that.
-      const bool goes_over = cameras.contains(camera) && cameras.at(camera).contains("moves_to");
+      // A cell that comes while its camera or the mosaic goes over, or while the camera is changed and its master hears
+      // nothing, waits for the end of that.
+      const bool camera_moves = cameras.contains(camera) && cameras.at(camera).contains("moves_to");
+      const bool goes_over = camera_moves || mosaic.contains("moves_to");
       const bool waits = goes_over || checks.hinders(camera, Part::master);
       const bool is_wrong = has_failed ? !away : differs && !waits && mosaic.at("state") == "running";
       auto& since = wrong_since_[{name, camera}];
