@@ -54,5 +54,14 @@ TEST(SimulatedTogether, AMosaicThatIsDisabledSaysSoInItsCells) {
   EXPECT_GT(lines_with(outcome, "log: wall0: disabled; "), 0);
 }
 
+// The worker that a shown camera had left was ended, since it answered that the cell's edge had ended.
+TEST(SimulatedTogether, AMoveAtTheEndOfAMosaicEndsNoWorker) {
+  constexpr std::uint64_t found_by = 60908;
+  sim::Course course{19954872us, false, {}, {{19272989us, 3, 0}}, {}};
+  const sim::Outcome outcome = sim::Seeds(sim::simulated_rigs(together), 120s, together).run(found_by, course);
+  EXPECT_EQ(outcome.failure, std::nullopt);
+  EXPECT_EQ(lines_with(outcome, "log: yard: is on worker 0 from frame"), 1);
+}
+
 }  // namespace CAMPIPE_FILE
 }  // namespace campipe

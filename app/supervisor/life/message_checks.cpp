@@ -76,11 +76,12 @@ bool takes_over(const Camera& camera, ProcessId process) {
   return camera.move && camera.move->is_committed() && worker_process(camera.move->worker) == process;
 }
 
-// Who takes over may find that it fails before the other one is done.
+// Who takes over may find that it fails before the other one is done. Who wrote it before, and was asked to end it, may
+// answer when its work has just gone over.
 void require_own(const AboutEdge& about) {
   const auto& move = about.camera.move;
   const bool is_to_write = move && about.edge.writer == move->from && takes_over(about.camera, about.by.id);
-  require(is_to_write || about.camera.writer_of(about.edge) == about.by.id,
+  require(is_to_write || about.edge.ended || about.camera.writer_of(about.edge) == about.by.id,
           "something for an edge that another process writes");
 }
 
